@@ -1,0 +1,9 @@
+# Installation and packages.
+if(TARGET paceline_program)
+  install(TARGETS paceline_program RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+endif()
+install(FILES LICENSE README.md CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
+set(CPACK_GENERATOR TGZ)
+set(CPACK_PACKAGE_CONTACT "paceline")
+set(CPACK_RESOURCE_FILE_LICENSE ${PROJECT_SOURCE_DIR}/LICENSE)
+include(CPack)

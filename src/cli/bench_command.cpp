@@ -1,0 +1,386 @@
+// `paceline bench`: options in, models opened, arms made ready, the run, the result out.
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <format>
+#include <memory>
+#include <unistd.h>
+
+#include "bench/bench.hpp"
+#include "cli/bench_options.hpp"
+#include "cli/commands.hpp"
+#include "cli/exit_code.hpp"
+#include "cli/open_model.hpp"
+#include "cli/resume.hpp"
+#include "cli/terminal.hpp"
+#include "compat/vocabularies.hpp"
+#include "core/file.hpp"
+#include "core/json.hpp"
+#include "core/log.hpp"
+#include "core/text.hpp"
+#include "core/version.hpp"
+#include "draft/draft_model.hpp"
+#include "draft/lookup.hpp"
+#include "draft/scripted.hpp"
+#include "host/host.hpp"
+
+namespace paceline::cli {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr const char* k_default_output = "paceline-bench.json";
+constexpr std::size_t k_pass_rows = 512;
+constexpr std::size_t k_default_max_tokens = 96;
+constexpr double k_quick_seconds = 180;
+
+/// Where the result goes and where the cells are kept while it runs.
+struct Output {
+  report::Format format = report::Format::table;
+  std::string file;      // of the finished result; empty: stdout
+  fs::path record_file;  // the JSON document, replaced after every block
+  bool keep_record = true;
+};
+
+Result<Output> choose_output(const BenchOptions& options) {
+  Output output;
+  const bool to_file = !options.output.empty() && options.output != "-";
+  std::string word = options.format;
+  if (options.jsonl) {
+    if (!word.empty() && word != "jsonl") {
+      return fail(ErrorCode::invalid_argument,
+                  std::format("--jsonl and --format {} contradict each other", word));
+    }
+    word = "jsonl";
+  }
+  if (word.empty()) word = options.output.empty() ? "table" : "json";
+  PACELINE_TRY(output.format, report::parse_format(word));
+  if (to_file) output.file = options.output;
+
+  if (to_file && output.format == report::Format::json) {
+    output.record_file = options.output;
+  } else if (options.output.empty()) {
+    output.record_file = k_default_output;
+  } else if (!options.resume.empty()) {
+    output.record_file = options.resume;
+  } else {
+    PACELINE_TRY(const fs::path state, state_directory());
+    std::error_code code;
+    fs::create_directories(state, code);
+    output.record_file = state / std::format("bench-{}.json", ::getpid());
+    output.keep_record = false;
+  }
+  PACELINE_TRY_VOID(check_writable(output.record_file));
+  if (to_file) PACELINE_TRY_VOID(check_writable(output.file));
+  return output;
+}
+
+/// Everything that must stay alive while the contenders run.
+struct Cast {
+  OpenedModel target;
+  std::vector<OpenedModel> drafts;
+  std::unique_ptr<runtime::Runtime> target_runtime;
+  std::vector<std::unique_ptr<draft::Drafter>> drafters;  // before the runtimes they use, in order
+  std::unique_ptr<draft::Drafter> scripted;               // of the sample under way
+  std::vector<bench::Contender> contenders;
+};
+
+record::RuntimeEvidence describe(const runtime::Runtime& runtime) {
+  const runtime::RuntimeInfo info = runtime.info();
+  return {.name = info.name,
+          .build = info.build,
+          .backend = info.backend,
+          .threads = info.threads,
+          .context = info.context,
+          .rows = info.rows,
+          .kv_type_k = info.kv_type_k,
+          .kv_type_v = info.kv_type_v,
+          .flash_attention = info.flash_attention,
+          .exact_widths = runtime.capabilities().exact_widths};
+}
+
+/// The context in effect: what was asked for, else the published cap of this host's memory, never
+/// more than the model was trained for.
+Result<std::size_t> choose_context(const BenchOptions& options, const OpenedModel& target,
+                                   const host::HostInfo& host) {
+  const std::size_t trained = target.evidence.trained_context;
+  if (options.max_context_tokens && trained > 0 && *options.max_context_tokens > trained) {
+    return fail(ErrorCode::invalid_argument,
+                std::format("--max-context-tokens {} is more than the {} that {} was trained for",
+                            *options.max_context_tokens, trained, options.target));
+  }
+  const std::size_t cap = host::ram_tier(host.memory_gib()).draft_context_cap;
+  const std::size_t context = options.max_context_tokens.value_or(cap);
+  return trained > 0 ? std::min(context, trained) : context;
+}
+
+Result<void> add_drafter(const record::Arm& arm, const BenchOptions& options, std::size_t context,
+                         Cast& cast, record::Environment& environment, std::stop_token stop,
+                         bench::Contender& contender) {
+  const std::size_t vocabulary = cast.target.model->vocabulary().size();
+  switch (arm.kind) {
+    case record::ArmKind::plain:
+      return {};
+    case record::ArmKind::lookup: {
+      PACELINE_TRY(auto drafter, draft::make_lookup_drafter({}));
+      cast.drafters.push_back(std::move(drafter));
+      break;
+    }
+    case record::ArmKind::draft_model: {
+      auto opened = std::ranges::find(cast.drafts, *arm.draft_model,
+                                      [](const OpenedModel& m) { return m.evidence.name; });
+      if (opened == cast.drafts.end()) {
+        auto model = open_model(*arm.draft_model, {options.offline, stop});
+        if (!model) return model.error().in(std::format("draft \"{}\"", *arm.draft_model));
+        PACELINE_TRY_VOID(compat::check_vocabularies(cast.target.model->vocabulary(),
+                                                     model->model->vocabulary()));
+        environment.drafts.push_back(model->evidence);
+        cast.drafts.push_back(*std::move(model));
+        opened = std::prev(cast.drafts.end());
+      }
+      const std::size_t trained = opened->evidence.trained_context;
+      PACELINE_TRY(auto runtime,
+                   opened->model->create_runtime(
+                       {.sequences = 1,
+                        .context = trained > 0 ? std::min(context, trained) : context,
+                        .rows = k_pass_rows,
+                        .leaves = 1,
+                        .threads = options.threads,
+                        .features = false}));
+      environment.draft_runtimes.push_back(describe(*runtime));
+      PACELINE_TRY(auto drafter, draft::make_draft_model_drafter(
+                                     std::move(runtime),
+                                     {.confidence = arm.draft_confidence.value_or(0),
+                                      .target_vocabulary = vocabulary}));
+      cast.drafters.push_back(std::move(drafter));
+      break;
+    }
+    case record::ArmKind::scripted:
+      contender.drafter = [&cast, vocabulary, acceptance = *arm.scripted_acceptance,
+                           seed = options.sampling.seed](
+                              const bench::SampleFacts& facts) -> Result<draft::Drafter*> {
+        cast.scripted = draft::make_scripted_drafter(
+            {.oracle = facts.plain_tokens,
+             .prompt_tokens = facts.prompt_tokens,
+             .right = draft::right_with_probability(acceptance, seed),
+             .vocabulary = vocabulary});
+        return cast.scripted.get();
+      };
+      return {};
+  }
+  contender.drafter = [drafter = cast.drafters.back().get()](
+                          const bench::SampleFacts&) -> Result<draft::Drafter*> {
+    return drafter;
+  };
+  return {};
+}
+
+std::map<std::string, std::string> read_packages() {
+  std::map<std::string, std::string> packages;
+  const char* path = std::getenv("PACELINE_ROOT_PACKAGES");
+  if (path == nullptr) return packages;
+  const auto text = read_file(path);
+  if (!text) {
+    log_warning("the package versions are not in the record: {}", text.error().message);
+    return packages;
+  }
+  for (const std::string_view line : split(*text, '\n')) {
+    const auto columns = split(line, '\t');
+    if (columns.size() >= 2) packages[std::string(columns[0])] = columns[1];
+  }
+  return packages;
+}
+
+record::FixtureEvidence describe(const workload::Fixture& fixture, std::size_t prompts,
+                                 std::size_t repetitions) {
+  return {.id = fixture.id,
+          .content_class = std::string(workload::to_string(fixture.content_class)),
+          .source = fixture.source,
+          .sha256 = fixture.sha256,
+          .prompts = prompts,
+          .repetitions = repetitions,
+          .stream = fixture.stream,
+          .temperature = fixture.temperature,
+          .top_p = fixture.top_p,
+          .max_tokens = fixture.max_tokens.value_or(k_default_max_tokens)};
+}
+
+class Bench {
+ public:
+  Bench(const BenchOptions& options, std::stop_token stop) : options_(options), stop_(stop) {}
+
+  Result<int> run();
+
+ private:
+  Result<void> make_plan();
+  Result<void> make_cast();
+  Result<void> prepare_prompts();
+  Result<void> publish();
+
+  const BenchOptions& options_;
+  std::stop_token stop_;
+  Output output_;
+  gate::Policy policy_;
+  std::vector<workload::Fixture> fixtures_;
+  std::size_t repetitions_ = 1;
+  std::size_t context_ = 0;
+  Cast cast_;
+  record::Record record_;
+  bench::Setup setup_;
+};
+
+Result<void> Bench::make_plan() {
+  record::Plan& plan = record_.plan;
+  PACELINE_TRY(plan.arms, make_arms(options_));
+  PACELINE_TRY(fixtures_, choose_fixtures(options_));
+  PACELINE_TRY(repetitions_, choose_repetitions(options_, fixtures_));
+  PACELINE_TRY(policy_, make_policy(options_));
+  PACELINE_TRY(output_, choose_output(options_));
+  plan.sampling = options_.sampling;
+  plan.order_seed = options_.sampling.seed;
+  plan.control = options_.control;
+  plan.quick = options_.quick;
+  plan.time_limit_seconds = options_.time_limit;
+  if (options_.quick && !plan.time_limit_seconds) plan.time_limit_seconds = k_quick_seconds;
+  plan.run_time_limit_seconds = options_.run_time_limit;
+  for (const workload::Fixture& fixture : fixtures_) {
+    const std::size_t most = prompts_per_fixture(options_);
+    const std::size_t prompts =
+        most == 0 ? fixture.prompts.size() : std::min(most, fixture.prompts.size());
+    plan.fixtures.push_back(describe(fixture, prompts, repetitions_));
+  }
+  return {};
+}
+
+Result<void> Bench::make_cast() {
+  record::Environment& environment = record_.environment;
+  environment.paceline_version = k_version;
+  environment.build_type = k_build_type;
+  environment.compiler = k_compiler;
+  environment.sanitizers = k_sanitizers;
+  environment.host = host::read_host_info();
+  environment.packages = read_packages();
+
+  auto target = open_model(options_.target, {options_.offline, stop_});
+  if (!target) return target.error().in(std::format("target \"{}\"", options_.target));
+  cast_.target = *std::move(target);
+  environment.target = cast_.target.evidence;
+  PACELINE_TRY(context_, choose_context(options_, cast_.target, environment.host));
+  record_.plan.max_context_tokens = context_;
+  PACELINE_TRY(cast_.target_runtime,
+               cast_.target.model->create_runtime({.sequences = 1,
+                                                   .context = context_,
+                                                   .rows = k_pass_rows,
+                                                   .leaves = 1,
+                                                   .threads = options_.threads,
+                                                   .features = false}));
+  environment.target_runtime = describe(*cast_.target_runtime);
+  for (const record::Arm& arm : record_.plan.arms) {
+    bench::Contender contender{.arm = arm, .target = cast_.target_runtime.get(), .drafter = {}};
+    PACELINE_TRY_VOID(
+        add_drafter(arm, options_, context_, cast_, environment, stop_, contender));
+    cast_.contenders.push_back(std::move(contender));
+  }
+  return {};
+}
+
+Result<void> Bench::prepare_prompts() {
+  bench::PrepareLimits limits;
+  limits.context = context_;
+  limits.default_max_tokens = k_default_max_tokens;
+  limits.max_prompts = prompts_per_fixture(options_);
+  limits.repetitions = repetitions_;
+  limits.sampling = options_.sampling;
+  for (const workload::Fixture& fixture : fixtures_) {
+    auto prompts = bench::prepare(fixture, cast_.target.model->vocabulary(), limits);
+    if (!prompts) return prompts.error().in(std::format("fixture \"{}\"", fixture.id));
+    std::ranges::move(*prompts, std::back_inserter(setup_.prompts));
+  }
+  return {};
+}
+
+Result<void> Bench::publish() {
+  const gate::Evaluation evaluation = gate::evaluate(record_, policy_);
+  const report::Style style{.width = output_.file.empty() ? terminal_width() : 100,
+                            .colour = output_.file.empty() && terminal_has_colour()};
+  const std::string text = report::render(record_, evaluation, output_.format, style);
+  if (output_.file.empty()) {
+    if (!write_stdout(text)) return errno_error("writing the result to stdout");
+  } else if (output_.record_file != output_.file) {
+    PACELINE_TRY_VOID(replace_file(output_.file, text));
+  }
+  return {};
+}
+
+Result<int> Bench::run() {
+  PACELINE_TRY_VOID(make_plan());
+  PACELINE_TRY_VOID(make_cast());
+  PACELINE_TRY_VOID(prepare_prompts());
+  SystemClock clock;
+  record_.generated_at_unix_seconds = clock.unix_seconds();
+  if (!options_.resume.empty()) PACELINE_TRY_VOID(resume_from(options_.resume, record_));
+
+  ProgressLine progress;
+  setup_.contenders = cast_.contenders;
+  setup_.vocabulary = &cast_.target.model->vocabulary();
+  setup_.sustained_seconds = options_.sustained_seconds;
+  setup_.last_window_seconds = options_.last_window_seconds;
+  setup_.progress = [&](const bench::Progress& p) {
+    progress.show(std::format("{} {}/{}, {} gone{}", p.stage, p.done, p.total,
+                              format_seconds(p.elapsed_seconds),
+                              p.seconds_left
+                                  ? std::format(", about {} left", format_seconds(*p.seconds_left))
+                                  : ""));
+  };
+  setup_.save = [&](const record::Record& record) {
+    const gate::Evaluation evaluation = gate::evaluate(record, policy_);
+    return replace_file(output_.record_file,
+                        dump_json(report::document(record, evaluation), 1) + "\n");
+  };
+  const auto ran = bench::run(setup_, record_, clock, stop_);
+  progress.clear();
+  if (!ran) {
+    const bool cancelled = ran.error().code == ErrorCode::cancelled;
+    std::fprintf(stderr, "paceline: %zu finished blocks are kept in %s; continue with --resume %s\n",
+                 record_.blocks.size(), output_.record_file.c_str(), output_.record_file.c_str());
+    if (cancelled && !record_.blocks.empty()) {
+      PACELINE_TRY_VOID(publish());
+      return k_exit_cancelled;
+    }
+    return ran.error();
+  }
+  PACELINE_TRY_VOID(publish());
+  std::error_code code;
+  if (!output_.keep_record) fs::remove(output_.record_file, code);
+  if (options_.output.empty()) {
+    std::fprintf(stderr, "paceline: the record is in %s\n", output_.record_file.c_str());
+  }
+  return exit_code(gate::evaluate(record_, policy_));
+}
+
+}  // namespace
+
+Command add_bench_command(CLI::App& app) {
+  auto options = std::make_shared<BenchOptions>();
+  CLI::App* command = app.add_subcommand(
+      "bench", "Measure whether speculation pays for a target on this host, and give a verdict");
+  command->footer(
+      "Exit: 0 enable, 10 do not enable, 11 inconclusive, 12 not benchmarkable, 13 outputs differ,\n"
+      "2 usage, 3 input or environment, 70 bug, 130 cancelled.\n\n"
+      "Examples:\n"
+      "  paceline bench                                  smollm2-135m with prompt lookup\n"
+      "  paceline bench -t big.gguf -d small.gguf -n 2 -n 4 --quick\n"
+      "  paceline bench -t big.gguf --lookup -f my-prompts.jsonl -o result.json");
+  add_bench_options(*command, *options);
+  return [options](std::stop_token stop) {
+    const auto code = Bench(*options, stop).run();
+    if (code) return *code;
+    std::fprintf(stderr, "paceline: %s\n", code.error().message.c_str());
+    return exit_code(code.error());
+  };
+}
+
+}  // namespace paceline::cli

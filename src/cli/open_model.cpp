@@ -1,0 +1,130 @@
+#include "cli/open_model.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <format>
+
+#include "cli/terminal.hpp"
+#include "core/file.hpp"
+#include "core/hash.hpp"
+#include "core/log.hpp"
+#include "models/models.hpp"
+#include "runtime/llama/llama_model.hpp"
+#include "runtime/toy/toy.hpp"
+
+namespace paceline::cli {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+std::string megabytes(std::uint64_t bytes) {
+  return std::format("{:.1f} MB", static_cast<double>(bytes) / 1e6);
+}
+
+/// A file's identity for the cache of checksums: it changes when the file does.
+std::string identity(const fs::path& path) {
+  std::error_code code;
+  const auto size = fs::file_size(path, code);
+  const auto written = fs::last_write_time(path, code).time_since_epoch().count();
+  return std::format("{}\n{}\n{}", fs::weakly_canonical(path, code).string(), size, written);
+}
+
+/// SHA-256 of a file, remembered between runs: large models take half a minute.
+Result<std::string> remembered_sha256(const fs::path& path, std::stop_token stop) {
+  fs::path memory;
+  if (const auto cache = cache_directory()) {
+    memory = *cache / "sha256" / sha256_hex(identity(path));
+    if (const auto known = read_file(memory, 1024); known && known->size() == 64) return *known;
+  }
+  ProgressLine progress;
+  std::error_code code;
+  const std::uint64_t size = fs::file_size(path, code);
+  const auto start = std::chrono::steady_clock::now();
+  PACELINE_TRY(const std::string sum, sha256_file(path, stop, [&](std::uint64_t done) {
+                 if (std::chrono::steady_clock::now() - start < std::chrono::seconds(1)) return;
+                 progress.show(std::format("hashing {}: {} of {}", path.filename().string(),
+                                           megabytes(done), megabytes(size)));
+               }));
+  if (!memory.empty()) {
+    fs::create_directories(memory.parent_path(), code);
+    if (const auto kept = replace_file(memory, sum); !kept) {
+      log_debug("the checksum is not remembered: {}", kept.error().message);
+    }
+  }
+  return sum;
+}
+
+/// One hash for all files of a model: of the file, or of the shards' hashes in order.
+Result<std::string> model_sha256(const std::vector<std::string>& files, std::stop_token stop) {
+  if (files.size() == 1) return remembered_sha256(files.front(), stop);
+  std::string sums;
+  for (const std::string& file : files) {
+    PACELINE_TRY(const std::string sum, remembered_sha256(file, stop));
+    sums += sum + "\n";
+  }
+  return sha256_hex(sums);
+}
+
+record::ModelEvidence describe(const std::string& name, const runtime::Model& model) {
+  const runtime::ModelInfo& info = model.info();
+  record::ModelEvidence evidence;
+  evidence.name = name;
+  evidence.path = info.path;
+  evidence.description = info.name;
+  evidence.architecture = info.architecture;
+  evidence.file_type = info.file_type;
+  if (info.file_bytes > 0) evidence.bytes = info.file_bytes;
+  if (info.parameters > 0) evidence.parameters = info.parameters;
+  evidence.trained_context = info.trained_context;
+  evidence.sliding_window = info.sliding_window;
+  const std::string chat_template = model.vocabulary().chat_template();
+  if (!chat_template.empty()) evidence.chat_template_sha256 = sha256_hex(chat_template);
+  if (const auto chat = model.vocabulary().render_chat({{"user", "hello"}})) {
+    evidence.chat_renderer = chat->renderer;
+  }
+  return evidence;
+}
+
+}  // namespace
+
+Result<fs::path> fetch_with_progress(const std::string& name, const OpenOptions& options) {
+  ProgressLine progress;
+  models::FetchOptions fetch;
+  fetch.offline = options.offline;
+  fetch.stop = options.stop;
+  fetch.progress = [&](std::uint64_t done, std::uint64_t total, std::string_view what) {
+    progress.show(total > 0 ? std::format("fetching {}: {} {} of {}", name, what, megabytes(done),
+                                          megabytes(total))
+                            : std::format("fetching {}: {}", name, what));
+  };
+  return models::ensure_model(name, fetch);
+}
+
+Result<OpenedModel> open_model(const std::string& name, const OpenOptions& options) {
+  if (runtime::is_toy_name(name)) {
+    PACELINE_TRY(const auto toy, runtime::parse_toy_name(name));
+    OpenedModel opened{runtime::make_toy_model(toy), {}};
+    opened.evidence = describe(name, *opened.model);
+    return opened;
+  }
+  PACELINE_TRY(const fs::path path, fetch_with_progress(name, options));
+  ProgressLine progress;
+  const auto start = std::chrono::steady_clock::now();
+  runtime::LlamaLoadOptions load;
+  load.progress = [&](float part) {
+    if (std::chrono::steady_clock::now() - start > std::chrono::seconds(1)) {
+      progress.show(std::format("loading {}: {:.0f} %", path.filename().string(),
+                                100 * static_cast<double>(part)));
+    }
+    return !options.stop.stop_requested();
+  };
+  PACELINE_TRY(auto model, runtime::load_llama_model(path, load));
+  OpenedModel opened{std::move(model), {}};
+  opened.evidence = describe(name, *opened.model);
+  PACELINE_TRY(opened.evidence.sha256, model_sha256(opened.model->info().files, options.stop));
+  return opened;
+}
+
+}  // namespace paceline::cli

@@ -1,0 +1,33 @@
+// From what the user calls a model to weights and evidence about them.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <stop_token>
+#include <string>
+
+#include "core/result.hpp"
+#include "record/record.hpp"
+#include "runtime/runtime.hpp"
+
+namespace paceline::cli {
+
+struct OpenedModel {
+  std::shared_ptr<const runtime::Model> model;
+  record::ModelEvidence evidence;
+};
+
+struct OpenOptions {
+  bool offline = false;
+  std::stop_token stop;
+};
+
+/// toy:..., a known name (fetched where it is missing, never with offline), or a path.
+/// Progress goes to stderr.
+Result<OpenedModel> open_model(const std::string& name, const OpenOptions& options);
+
+/// Fetches a known model if need be, with progress on stderr; gives its path.
+Result<std::filesystem::path> fetch_with_progress(const std::string& name,
+                                                  const OpenOptions& options);
+
+}  // namespace paceline::cli

@@ -1,0 +1,79 @@
+#include "report/report.hpp"
+
+#include <array>
+#include <format>
+
+#include "core/check.hpp"
+#include "core/json.hpp"
+#include "core/text.hpp"
+#include "gate/spec028.hpp"
+#include "report/outline_impl.hpp"
+#include "report/render_impl.hpp"
+
+namespace paceline::report {
+
+namespace {
+
+constexpr std::array k_formats{Format::table, Format::markdown, Format::json, Format::jsonl,
+                               Format::csv};
+
+}  // namespace
+
+std::string_view to_string(Format format) {
+  switch (format) {
+    case Format::table:
+      return "table";
+    case Format::markdown:
+      return "markdown";
+    case Format::json:
+      return "json";
+    case Format::jsonl:
+      return "jsonl";
+    case Format::csv:
+      return "csv";
+  }
+  PACELINE_CHECK(false, "a format without a word");
+  return {};
+}
+
+Result<Format> parse_format(std::string_view word) {
+  std::vector<std::string> known;
+  for (const Format format : k_formats) {
+    if (to_string(format) == word) return format;
+    known.emplace_back(to_string(format));
+  }
+  return fail(ErrorCode::invalid_argument,
+              std::format("unknown format \"{}\"; known are {}", escape(word), join(known, ", ")));
+}
+
+std::string render_jsonl(const record::Record& record, const gate::Evaluation& evaluation) {
+  std::string text;
+  for (const record::FixtureEvidence& fixture : record.plan.fixtures) {
+    for (const record::Arm& arm : record.plan.arms) {
+      if (arm.kind == record::ArmKind::plain) continue;
+      text += dump_json(gate::spec028::jsonl_line(record, evaluation.policy, fixture.id, arm.id)) +
+              "\n";
+    }
+  }
+  return text;
+}
+
+std::string render(const record::Record& record, const gate::Evaluation& evaluation, Format format,
+                   const Style& style) {
+  switch (format) {
+    case Format::table:
+      return render_table(make_outline(record, evaluation), style);
+    case Format::markdown:
+      return render_markdown(make_outline(record, evaluation));
+    case Format::json:
+      return dump_json(document(record, evaluation), 2) + "\n";
+    case Format::jsonl:
+      return render_jsonl(record, evaluation);
+    case Format::csv:
+      return render_csv(record);
+  }
+  PACELINE_CHECK(false, "a format without a renderer");
+  return {};
+}
+
+}  // namespace paceline::report

@@ -1,0 +1,36 @@
+// What differs between versions of llama.cpp and ggml. Written for libllama 0.7 and ggml 0.27; when
+// a later one moves something, the change goes here.
+#pragma once
+
+#include <llama-cpp.h>
+
+#include <cstdint>
+#include <format>
+#include <string>
+
+namespace paceline::runtime {
+
+/// Model parameters that map the file into memory.
+inline llama_model_params mapped_model_params() {
+  llama_model_params params = llama_model_default_params();
+  params.load_mode = LLAMA_LOAD_MODE_MMAP;  // 0.6 and before: use_mmap
+  return params;
+}
+
+/// Size of the hidden state that llama_get_embeddings_ith gives.
+inline std::int32_t output_embedding_size(const llama_model* model) {
+  return llama_model_n_embd_out(model);
+}
+
+/// "Q4_1": the file type's name without its kind of guess.
+inline std::string file_type_name(const llama_model* model) {
+  const char* name = llama_ftype_name(llama_model_ftype(model));
+  return name != nullptr ? name : "unknown";
+}
+
+/// "libllama 0.7.0, ggml 0.27.0 (commit)".
+inline std::string library_versions() {
+  return std::format("libllama {}, ggml {} ({})", llama_version(), ggml_version(), ggml_commit());
+}
+
+}  // namespace paceline::runtime

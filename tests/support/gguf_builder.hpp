@@ -1,0 +1,84 @@
+// Small GGUF model files, made in milliseconds: PERM, whose next token is a table lookup of the
+// present one, and TINY, random weights in several architectures.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/token.hpp"
+
+namespace paceline::test {
+
+/// Every file built here has the same first tokens: unknown, begin, end, the 256 bytes, two tokens
+/// for chat turns, then the pieces.
+inline constexpr Token k_unknown{0};
+inline constexpr Token k_begin{1};
+inline constexpr Token k_end{2};
+inline constexpr Token k_turn_start{259};  // "<|im_start|>"
+inline constexpr Token k_turn_end{260};    // "<|im_end|>", ends the text as well
+inline constexpr Token k_first_piece{261};
+constexpr Token byte_token(unsigned char byte) { return to_token(3U + byte); }
+
+struct GgufVocabulary {
+  std::vector<std::string> pieces;  // "▁" stands for a space; earlier ones are preferred
+  std::size_t padding = 0;          // unused tokens behind the pieces
+  std::optional<bool> add_begin_of_text = true;  // none: the key is left out
+  std::string chat_template;                     // empty: none
+  bool tokenizer = true;                         // false: the file says that it has none
+
+  std::size_t size() const;
+};
+
+/// Letters, some words, some characters of more than one byte: about 90 pieces.
+GgufVocabulary small_vocabulary();
+
+struct TinyModel {
+  enum class Kind {
+    dense,           // llama
+    sliding_window,  // gemma2: first layer sees `window` tokens, second all
+    recurrent,       // mamba
+    encoder,         // bert's word for "not causal" on llama's tensors; only for refusals
+  };
+  enum class Weights { f32, f16, q4_0, q4_1, q8_0 };
+
+  Kind kind = Kind::dense;
+  Weights weights = Weights::q4_1;
+  std::uint64_t seed = 1;
+  std::size_t context = 512;
+  std::size_t window = 8;
+  std::size_t layers = 2;
+  std::string name = "tiny";
+  GgufVocabulary vocabulary = small_vocabulary();
+};
+
+/// What may follow a token, with its relative weight.
+struct Successor {
+  Token token{};
+  double weight = 1.0;
+};
+
+struct PermModel {
+  /// [vocabulary size] or shorter; tokens without successors are followed by the end of text.
+  std::vector<std::vector<Successor>> next;
+  std::size_t context = 512;
+  std::string name = "perm";
+  GgufVocabulary vocabulary = small_vocabulary();
+};
+
+/// A failure to write ends the test program.
+void write_tiny(const std::filesystem::path& path, const TinyModel& model = {});
+void write_perm(const std::filesystem::path& path, const PermModel& model);
+
+/// The same split into `count` files "<prefix>-00001-of-0000N.gguf". Gives their paths in order.
+std::vector<std::filesystem::path> write_tiny_shards(const std::filesystem::path& prefix,
+                                                     std::size_t count,
+                                                     const TinyModel& model = {});
+
+/// Cuts a file to the given part of its length.
+void cut_file(const std::filesystem::path& path, double part);
+
+}  // namespace paceline::test
