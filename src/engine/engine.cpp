@@ -69,7 +69,7 @@ void Engine::forget(Generation& text) {
 
 Result<void> Engine::run(Generation& text, std::stop_token stop) {
   Generation* const texts[] = {&text};
-  while (!text.finished()) PACELINE_TRY_VOID(step(texts, stop));
+  while (text.failed() || !text.finished()) PACELINE_TRY_VOID(step(texts, stop));
   return {};
 }
 

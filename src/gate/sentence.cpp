@@ -174,9 +174,9 @@ std::string counted(std::size_t count, std::string_view noun) {
 }
 
 std::string target_name(const record::Record& record) {
-  const auto& target = record.environment.target;
-  if (!target.description.empty()) return target.description;
-  return target.name.empty() ? "the target" : target.name;
+  // As the user named it; of a path the last part. Files' own names are often those of checkpoints.
+  const std::string& name = record.environment.target.name;
+  return name.empty() ? "the target" : name.substr(name.find_last_of('/') + 1);
 }
 
 std::string sentence_of(const Judged& overall, const Circumstances& circumstances) {

@@ -23,10 +23,8 @@ std::string listed(const std::vector<std::string>& parts) {
 }
 
 std::string model_text(const record::ModelEvidence& model) {
-  const bool named = !model.description.empty();
-  return listed({named ? model.description : model.name, model.file_type,
-                 model.bytes ? bytes_text(*model.bytes) : "",
-                 named && model.name != model.description ? "named " + model.name : ""});
+  return listed({model.name, model.architecture, model.file_type == "none" ? "" : model.file_type,
+                 model.bytes ? bytes_text(*model.bytes) : ""});
 }
 
 std::string runtime_text(const record::RuntimeEvidence& runtime) {

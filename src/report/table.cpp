@@ -14,7 +14,7 @@ namespace {
 constexpr std::size_t k_narrowest = 60;
 constexpr std::size_t k_widest = 200;
 constexpr std::size_t k_widest_prose = 100;  // longer lines are hard to read
-constexpr std::size_t k_label_width = 13;    // "incomplete" and a space
+constexpr std::size_t k_label_width = 14;    // "  longest gap" and a space
 constexpr std::string_view k_rule = "\xe2\x94\x80";
 
 enum class Face { normal, strong, faint, good, bad, unsure };

@@ -59,9 +59,11 @@ std::string difference(const Logits& a, const Logits& b) {
   return std::format("{} of {} logits differ, by up to {}", unequal, a.size(), largest);
 }
 
-// A context that is long enough for these tests and made quickly.
-RuntimeLimits short_context(RuntimeLimits limits) {
+// A context that is long enough for these tests and made quickly; one thread, so that tests that run
+// beside each other do not wait at barriers.
+RuntimeLimits small_limits(RuntimeLimits limits) {
   if (limits.context == 0) limits.context = 640;
+  if (limits.threads == 0) limits.threads = 1;
   return limits;
 }
 
@@ -70,7 +72,7 @@ RuntimeLimits short_context(RuntimeLimits limits) {
 }  // namespace
 
 Session::Session(const Model& model, RuntimeLimits limits)
-    : owned_(value_of(model.create_runtime(short_context(limits)))),
+    : owned_(value_of(model.create_runtime(small_limits(limits)))),
       runtime_(owned_.get()),
       sequence_(value_of(runtime_->create_sequence())) {}
 
@@ -176,9 +178,9 @@ void check_widths(const Model& model, std::size_t prompt, std::size_t count) {
   Session plain(model);
   plain.append(start);
   const auto expected = plain.append_singly(tokens);
+  Session wide(model);
+  wide.append(start);
   for (const std::size_t width : {1U, 2U, 3U, 5U, 8U, 16U}) {
-    Session wide(model);
-    wide.append(start);
     for (std::size_t i = 0; i < count; i += width) {
       const auto part = std::span<const Token>(tokens).subspan(i, std::min(width, count - i));
       const auto logits = wide.append(part);
@@ -187,7 +189,17 @@ void check_widths(const Model& model, std::size_t prompt, std::size_t count) {
         EXPECT_SAME_BITS(logits[row], expected[i + row]);
       }
     }
+    value_of(wide.runtime().truncate(wide.sequence(), prompt));
   }
+}
+
+void check_threads(const Model& model, std::size_t prompt) {
+  const Tokens tokens = random_tokens(model, prompt, 13);
+  Session one(model, {.threads = 1});
+  Session two(model, {.threads = 2});
+  const auto expected = one.append(tokens);
+  const auto logits = two.append(tokens);
+  for (std::size_t i = 0; i < prompt; ++i) EXPECT_SAME_BITS(logits[i], expected[i]);
 }
 
 void check_tree_rows(const Model& model, std::size_t prompt, std::uint64_t seed) {
@@ -260,7 +272,7 @@ void check_random_rounds(const Model& model, std::size_t rounds, std::size_t mos
 void check_sequences(const Model& model, std::size_t sequences, std::size_t rounds,
                      std::uint64_t seed) {
   Random random(seed);
-  const auto shared = value_of(model.create_runtime(short_context({.sequences = sequences})));
+  const auto shared = value_of(model.create_runtime(small_limits({.sequences = sequences})));
   std::vector<Session> together;
   std::vector<Session> alone;
   for (std::size_t i = 0; i < sequences; ++i) {
@@ -350,7 +362,7 @@ void check_features(const Model& model, std::size_t prompt) {
   const Tokens start = random_tokens(model, prompt, 51);
   Session plain(model);
   const auto expected = plain.append(start);
-  const auto runtime = value_of(model.create_runtime(short_context({.features = true})));
+  const auto runtime = value_of(model.create_runtime(small_limits({.features = true})));
   EXPECT_TRUE(runtime->capabilities().features);
   const auto sequence = value_of(runtime->create_sequence());
   std::vector<Row> rows;

@@ -65,6 +65,7 @@ Logits plain_logits(const runtime::Model& model, std::size_t prompt, const Token
 
 // Checks. Each reports through gtest.
 void check_widths(const runtime::Model& model, std::size_t prompt, std::size_t count);
+void check_threads(const runtime::Model& model, std::size_t prompt);
 void check_tree_rows(const runtime::Model& model, std::size_t prompt, std::uint64_t seed);
 void check_every_path(const runtime::Model& model, std::size_t prompt, const Tree& tree);
 void check_random_rounds(const runtime::Model& model, std::size_t rounds, std::size_t most_rows,

@@ -48,6 +48,8 @@ TEST_P(LlamaRuntimes, RowsDoNotDependOnTheWidth) {
   check_widths(*model_, 250, 24);  // over a multiple of 256 cells
 }
 
+TEST_P(LlamaRuntimes, RowsDoNotDependOnTheThreads) { check_threads(*model_, 40); }
+
 TEST_P(LlamaRuntimes, TreeRowsEqualTheChainOfTheirPath) {
   for (std::uint64_t seed = 1; seed <= 12; ++seed) check_tree_rows(*model_, 1 + seed * 2, seed);
   check_tree_rows(*model_, 252, 100);
@@ -205,7 +207,8 @@ TEST(LlamaRuntime, PutsThroughMoreThanFitsBesideTheRows) {
 
 TEST(LlamaRuntime, SeveralSequencesOfTreesKeepTheirOwnTokens) {
   const auto model = tiny();
-  const auto runtime = value_of(model->create_runtime({.sequences = 3, .context = 128, .leaves = 3}));
+  const auto runtime = value_of(
+      model->create_runtime({.sequences = 3, .context = 128, .leaves = 3, .threads = 1}));
   std::vector<Session> sessions;
   std::vector<Tokens> committed(3);
   for (std::size_t s = 0; s < 3; ++s) {
@@ -264,7 +267,7 @@ TEST(LlamaRuntime, ForkSharesWhatIsToBePutThroughAgain) {
 
 TEST(LlamaRuntime, SequencesComeAndGo) {
   const auto model = tiny();
-  const auto runtime = value_of(model->create_runtime({.sequences = 2, .context = 64}));
+  const auto runtime = value_of(model->create_runtime({.sequences = 2, .context = 64, .threads = 1}));
   const auto first = value_of(runtime->create_sequence());
   const auto second = value_of(runtime->create_sequence());
   EXPECT_THAT(runtime->create_sequence(), FailsWith(ErrorCode::busy, HasSubstr("2")));
@@ -287,8 +290,10 @@ TEST(LlamaRuntime, ReportsLimitsInEffect) {
   const auto info = runtime->info();
   EXPECT_EQ(info.name, "llama");
   EXPECT_EQ(info.kv_type_k, "f16");
-  EXPECT_EQ(info.kv_type_v, "f16");
-  EXPECT_EQ(info.flash_attention, "disabled");
+  if (info.backend.starts_with("CPU") && info.backend.find('+') == std::string::npos) {
+    EXPECT_EQ(info.kv_type_v, "bf16");
+    EXPECT_EQ(info.flash_attention, "enabled");
+  }
   EXPECT_EQ(info.context, 512U);
   EXPECT_FALSE(runtime->capabilities().trees);
   EXPECT_TRUE(runtime->capabilities().rollback);
@@ -366,7 +371,7 @@ TEST(LlamaRuntime, ArgmaxIsTheLowestIdOfTheLargestLogit) {
   }
   write_perm(folder.path() / "p.gguf", perm);
   const auto model = value_of(load_llama_model(folder.path() / "p.gguf"));
-  const auto runtime = value_of(model->create_runtime({}));
+  const auto runtime = value_of(model->create_runtime({.threads = 1}));
   const auto sequence = value_of(runtime->create_sequence());
   std::vector<Row> rows;
   for (std::size_t i = 0; i < 300; ++i) {
@@ -389,7 +394,7 @@ TEST(LlamaRuntime, APermModelFollowsItsTable) {
   }
   write_perm(folder.path() / "p.gguf", perm);
   const auto model = value_of(load_llama_model(folder.path() / "p.gguf"));
-  const auto runtime = value_of(model->create_runtime({}));
+  const auto runtime = value_of(model->create_runtime({.threads = 1}));
   const auto sequence = value_of(runtime->create_sequence());
   Token token = script.front();
   for (std::size_t i = 0; i < 100; ++i) {

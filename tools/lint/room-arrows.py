@@ -9,7 +9,7 @@ from lintlib import CXX, code_lines, files, finding, finish
 MAY_USE = {
     "core": "",
     "host": "core",
-    "record": "core",
+    "record": "core host",
     "models": "core host",
     "workload": "core",
     "runtime": "core",
@@ -18,9 +18,9 @@ MAY_USE = {
     "heads": "core draft runtime",
     "engine": "core verify draft runtime",
     "compat": "core host runtime engine",
-    "bench": "core host record workload engine compat",
+    "bench": "core host record workload runtime draft verify engine compat",
     "gate": "core record",
-    "report": "core record",
+    "report": "core record gate",
     "train": "core record heads runtime engine",
     "serve": "core host record engine gate",
 }  # cli, the composition, uses all

@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <ggml-backend.h>
 
+#include <algorithm>
 #include <array>
 #include <filesystem>
 #include <format>
@@ -28,14 +29,11 @@ void on_log(ggml_log_level level, const char* text, void* /*user_data*/) {
   log(LogLevel::debug, line);
 }
 
-// Features that tell which code ran; the older ones are implied by these.
-bool is_telling(std::string_view feature) {
-  static constexpr std::array<std::string_view, 4> k_not_telling = {"LLAMAFILE", "OPENMP", "REPACK",
-                                                                    "ACCELERATE"};
-  for (const std::string_view name : k_not_telling) {
-    if (feature == name) return false;
-  }
-  return true;
+// True for instruction sets; the other features say how the library was built.
+bool is_instruction_set(std::string_view feature) {
+  static constexpr std::array<std::string_view, 4> k_others = {"LLAMAFILE", "OPENMP", "REPACK",
+                                                               "ACCELERATE"};
+  return std::ranges::find(k_others, feature) == k_others.end();
 }
 
 // The file that holds the back end's code, for example "libggml-cpu-zen4".
@@ -54,7 +52,7 @@ std::string describe_cpu(ggml_backend_reg_t registry) {
   std::vector<std::string> features;
   const ggml_backend_feature* feature = get_features(registry);
   for (; feature != nullptr && feature->name != nullptr; ++feature) {
-    if (std::string_view(feature->value) != "0" && is_telling(feature->name)) {
+    if (std::string_view(feature->value) != "0" && is_instruction_set(feature->name)) {
       features.emplace_back(feature->name);
     }
   }
@@ -76,6 +74,16 @@ void CapturedErrors::add(std::string_view text) {
 
 std::string CapturedErrors::text(std::string_view otherwise) const {
   return text_.empty() ? std::string(otherwise) : text_;
+}
+
+bool only_cpu_computes() {
+  for (std::size_t i = 0; i < ggml_backend_dev_count(); ++i) {
+    const auto type = ggml_backend_dev_type(ggml_backend_dev_get(i));
+    if (type != GGML_BACKEND_DEVICE_TYPE_CPU && type != GGML_BACKEND_DEVICE_TYPE_ACCEL) {
+      return false;
+    }
+  }
+  return true;
 }
 
 LlamaBackend::LlamaBackend() {

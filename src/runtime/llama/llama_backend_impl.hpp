@@ -1,4 +1,4 @@
-// Shared inside this room: how a failed call of libllama gets its reason.
+// Shared inside this room: how a failed call of libllama gets its reason, and what computes.
 #pragma once
 
 #include <string>
@@ -22,5 +22,8 @@ class CapturedErrors {
   CapturedErrors* outer_;
   std::string text_;
 };
+
+/// True where no accelerator takes part.
+bool only_cpu_computes();
 
 }  // namespace paceline::runtime

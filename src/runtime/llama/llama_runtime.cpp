@@ -34,10 +34,29 @@ constexpr std::size_t k_cell_rounding = 256;
 // Room in a batch for rows that are put through again. More of them take a pass of their own.
 constexpr std::size_t k_most_replayed_in_pass = 64;
 constexpr std::size_t k_longest_context = std::numeric_limits<std::int32_t>::max() / 2;
-constexpr ggml_type k_cache_type = GGML_TYPE_F16;
-constexpr llama_flash_attn_type k_flash_attention = LLAMA_FLASH_ATTN_TYPE_DISABLED;
 // Stands for an exception beside llama_decode's own codes.
 constexpr int k_threw = -1000;
+
+// How attention is computed. On the CPU the choice is made so that a row has the same bits at every
+// width, in every tree and beside every other row, which ggml 0.27's other ways do not give:
+// - without flash attention the sum over the values depends on which cells lie between a row's own,
+//   so rows of a tree differ from the chain of their path;
+// - with it, and one type for keys and values, a single row over 512 cells or more and 64 or more
+//   rows at once take code of their own, which adds up in another order.
+// Two types keep every row on one path, which walks the cells in order and skips those of others.
+// bf16 values also make it add up in 32 bits instead of 16.
+struct Attention {
+  llama_flash_attn_type flash;
+  ggml_type key_type;
+  ggml_type value_type;
+};
+
+Attention choose_attention() {
+  if (only_cpu_computes()) {
+    return {LLAMA_FLASH_ATTN_TYPE_ENABLED, GGML_TYPE_F16, GGML_TYPE_BF16};
+  }
+  return {LLAMA_FLASH_ATTN_TYPE_AUTO, GGML_TYPE_F16, GGML_TYPE_F16};
+}
 
 std::size_t round_up(std::size_t value, std::size_t step) {
   return (value + step - 1) / step * step;
@@ -71,11 +90,13 @@ struct Sequence {
 class LlamaRuntime final : public Runtime {
  public:
   LlamaRuntime(std::shared_ptr<const Model> owner, llama_context_ptr context,
-               const RuntimeLimits& limits, std::size_t batch_capacity)
+               const RuntimeLimits& limits, const Attention& attention,
+               std::size_t batch_capacity)
       : owner_(std::move(owner)),
         context_(std::move(context)),
         memory_(llama_get_memory(context_.get())),
         limits_(limits),
+        attention_(attention),
         vocabulary_size_(owner_->vocabulary().size()),
         hidden_size_(static_cast<std::size_t>(
             output_embedding_size(llama_get_model(context_.get())))),
@@ -144,6 +165,7 @@ class LlamaRuntime final : public Runtime {
   llama_context_ptr context_;
   llama_memory_t memory_;
   RuntimeLimits limits_;
+  Attention attention_;
   std::size_t vocabulary_size_;
   std::size_t hidden_size_;
   bool recurrent_;
@@ -180,9 +202,9 @@ RuntimeInfo LlamaRuntime::info() const {
           .threads = limits_.threads,
           .context = limits_.context,
           .rows = limits_.rows,
-          .kv_type_k = ggml_type_name(k_cache_type),
-          .kv_type_v = ggml_type_name(k_cache_type),
-          .flash_attention = llama_flash_attn_type_name(k_flash_attention)};
+          .kv_type_k = ggml_type_name(attention_.key_type),
+          .kv_type_v = ggml_type_name(attention_.value_type),
+          .flash_attention = llama_flash_attn_type_name(attention_.flash)};
 }
 
 Result<void> LlamaRuntime::usable(std::size_t sequence) const {
@@ -609,7 +631,8 @@ Result<RuntimeLimits> limits_in_effect(const RuntimeLimits& asked, const llama_m
   return limits;
 }
 
-llama_context_params context_params(const RuntimeLimits& limits, std::size_t batch_capacity) {
+llama_context_params context_params(const RuntimeLimits& limits, const Attention& attention,
+                                    std::size_t batch_capacity) {
   const bool trees = limits.leaves > 1;
   llama_context_params params = llama_context_default_params();
   // Chains: a cache of its own for each sequence, laid out as if it were alone. Trees: one cache
@@ -623,9 +646,9 @@ llama_context_params context_params(const RuntimeLimits& limits, std::size_t bat
   params.n_ubatch = params.n_batch;
   params.n_threads = static_cast<std::int32_t>(limits.threads);
   params.n_threads_batch = params.n_threads;
-  params.type_k = k_cache_type;
-  params.type_v = k_cache_type;
-  params.flash_attn_type = k_flash_attention;
+  params.type_k = attention.key_type;
+  params.type_v = attention.value_type;
+  params.flash_attn_type = attention.flash;
   params.pooling_type = LLAMA_POOLING_TYPE_NONE;
   params.embeddings = limits.features;
   params.swa_full = true;  // else what a sliding window has dropped cannot come back
@@ -641,11 +664,12 @@ Result<std::unique_ptr<Runtime>> create_llama_runtime(std::shared_ptr<const Mode
   PACELINE_TRY(const RuntimeLimits limits, limits_in_effect(asked, model, owner->info()));
   const std::size_t capacity =
       limits.rows + (limits.leaves > 1 ? std::min(limits.rows, k_most_replayed_in_pass) : 0);
+  const Attention attention = choose_attention();
   const CapturedErrors errors;
   llama_context_ptr context;
   std::string reason;
   try {
-    context.reset(llama_init_from_model(model, context_params(limits, capacity)));
+    context.reset(llama_init_from_model(model, context_params(limits, attention, capacity)));
   } catch (const std::exception& error) {
     reason = error.what();
   }
@@ -664,7 +688,8 @@ Result<std::unique_ptr<Runtime>> create_llama_runtime(std::shared_ptr<const Mode
                 std::format("libllama takes {} rows per pass, {} are wanted",
                             llama_n_ubatch(context.get()), capacity));
   }
-  return std::make_unique<LlamaRuntime>(std::move(owner), std::move(context), limits, capacity);
+  return std::make_unique<LlamaRuntime>(std::move(owner), std::move(context), limits, attention,
+                                        capacity);
 }
 
 }  // namespace paceline::runtime
