@@ -59,8 +59,8 @@ std::string difference(const Logits& a, const Logits& b) {
   return std::format("{} of {} logits differ, by up to {}", unequal, a.size(), largest);
 }
 
-// A context that is long enough for these tests and made quickly; one thread, so that tests that run
-// beside each other do not wait at barriers.
+// A context that is long enough for these tests and made quickly; one thread, so that tests that
+// run beside each other do not wait at barriers.
 RuntimeLimits small_limits(RuntimeLimits limits) {
   if (limits.context == 0) limits.context = 640;
   if (limits.threads == 0) limits.threads = 1;
@@ -211,8 +211,7 @@ void check_tree_rows(const Model& model, std::size_t prompt, std::uint64_t seed)
   for (std::size_t row = 0; row < tree.tokens.size(); ++row) {
     SCOPED_TRACE(std::format("seed {}, row {}", seed, row));
     const auto path = tree.path_to(static_cast<std::int32_t>(row));
-    EXPECT_SAME_BITS(logits[row],
-                     plain_logits(model, prompt, joined(start, tree.tokens_on(path))));
+    EXPECT_SAME_BITS(logits[row], plain_logits(model, prompt, joined(start, tree.tokens_on(path))));
   }
 }
 
@@ -252,8 +251,7 @@ void check_random_rounds(const Model& model, std::size_t rounds, std::size_t mos
   plain.append(start);
   for (std::size_t round = 0; round < rounds; ++round) {
     SCOPED_TRACE(std::format("seed {}, round {}", seed, round));
-    const Tree tree =
-        random_tree(model, 1 + random.below(most_rows), leaves, seed * 1000 + round);
+    const Tree tree = random_tree(model, 1 + random.below(most_rows), leaves, seed * 1000 + round);
     const auto logits = session.look(tree.tokens, tree.parents);
     const auto last =
         static_cast<std::int32_t>(random.below(tree.tokens.size() + 1)) + k_committed_end;

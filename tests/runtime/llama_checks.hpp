@@ -60,7 +60,8 @@ Tree random_tree(const runtime::Model& model, std::size_t rows, std::size_t most
 /// A chain of two that splits into (one more row) and (two more rows), then a second root.
 Tree branching_tree(const runtime::Model& model, std::uint64_t seed);
 
-/// Logits behind `tokens` by plain decoding: the first `prompt` tokens in one pass, then one by one.
+/// Logits behind `tokens` by plain decoding: the first `prompt` tokens in one pass, then one by
+/// one.
 Logits plain_logits(const runtime::Model& model, std::size_t prompt, const Tokens& tokens);
 
 // Checks. Each reports through gtest.

@@ -109,10 +109,10 @@ TEST(LlamaLoad, SaysWhereACutFileEndsAndWhatItNeeds) {
   const auto whole = std::filesystem::file_size(path);
   cut_file(path, 0.5);
   const auto half = std::filesystem::file_size(path);
-  EXPECT_THAT(load_llama_model(path),
-              FailsWith(ErrorCode::bad_format,
-                        AllOf(HasSubstr(std::format("ends at byte {}", half)),
-                              HasSubstr(std::format("need {}", whole)))));
+  EXPECT_THAT(
+      load_llama_model(path),
+      FailsWith(ErrorCode::bad_format, AllOf(HasSubstr(std::format("ends at byte {}", half)),
+                                             HasSubstr(std::format("need {}", whole)))));
 }
 
 TEST(LlamaLoad, RefusesACutShard) {
@@ -188,9 +188,9 @@ TEST(LlamaLoad, ReportsProgressAndCanBeCancelled) {
   write_tiny(folder.path() / "m.gguf");
   std::vector<float> parts;
   value_of(load_llama_model(folder.path() / "m.gguf", {.progress = [&](float part) {
-                                                  parts.push_back(part);
-                                                  return true;
-                                                }}));
+                              parts.push_back(part);
+                              return true;
+                            }}));
   ASSERT_GE(parts.size(), 2U);
   EXPECT_TRUE(std::ranges::is_sorted(parts));
   EXPECT_EQ(parts.front(), 0.0F);
@@ -206,7 +206,8 @@ TEST(LlamaLoad, VocabularyAloneTokenisesButDoesNotRun) {
   const TemporaryFolder folder;
   write_tiny(folder.path() / "m.gguf");
   const auto whole = value_of(load_llama_model(folder.path() / "m.gguf"));
-  const auto model = value_of(load_llama_model(folder.path() / "m.gguf", {.vocabulary_only = true}));
+  const auto model =
+      value_of(load_llama_model(folder.path() / "m.gguf", {.vocabulary_only = true}));
   EXPECT_EQ(value_of(model->vocabulary().tokenize("the end", {})),
             value_of(whole->vocabulary().tokenize("the end", {})));
   EXPECT_EQ(model->info().layers, 2U);

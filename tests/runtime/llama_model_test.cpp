@@ -42,9 +42,8 @@ class SmolLm2 : public testing::Test {
 
   void SetUp() override {
     if (model_ != nullptr) return;
-    const std::string reason =
-        std::format("no model at \"{}\"; fetch it or set PACELINE_TEST_SMOLLM2",
-                    model_path().string());
+    const std::string reason = std::format(
+        "no model at \"{}\"; fetch it or set PACELINE_TEST_SMOLLM2", model_path().string());
     if (std::getenv("CI") != nullptr) FAIL() << reason;
     GTEST_SKIP() << reason;
   }

@@ -207,8 +207,8 @@ TEST(LlamaRuntime, PutsThroughMoreThanFitsBesideTheRows) {
 
 TEST(LlamaRuntime, SeveralSequencesOfTreesKeepTheirOwnTokens) {
   const auto model = tiny();
-  const auto runtime = value_of(
-      model->create_runtime({.sequences = 3, .context = 128, .leaves = 3, .threads = 1}));
+  const auto runtime =
+      value_of(model->create_runtime({.sequences = 3, .context = 128, .leaves = 3, .threads = 1}));
   std::vector<Session> sessions;
   std::vector<Tokens> committed(3);
   for (std::size_t s = 0; s < 3; ++s) {
@@ -267,7 +267,8 @@ TEST(LlamaRuntime, ForkSharesWhatIsToBePutThroughAgain) {
 
 TEST(LlamaRuntime, SequencesComeAndGo) {
   const auto model = tiny();
-  const auto runtime = value_of(model->create_runtime({.sequences = 2, .context = 64, .threads = 1}));
+  const auto runtime =
+      value_of(model->create_runtime({.sequences = 2, .context = 64, .threads = 1}));
   const auto first = value_of(runtime->create_sequence());
   const auto second = value_of(runtime->create_sequence());
   EXPECT_THAT(runtime->create_sequence(), FailsWith(ErrorCode::busy, HasSubstr("2")));
@@ -277,8 +278,8 @@ TEST(LlamaRuntime, SequencesComeAndGo) {
   runtime->release(first);
   const auto third = value_of(runtime->create_sequence());
   EXPECT_EQ(runtime->length(third), 0U);
-  EXPECT_TRUE(same_bits(Session(*runtime, third).append(tokens).back(),
-                        plain_logits(*model, 8, tokens)));
+  EXPECT_TRUE(
+      same_bits(Session(*runtime, third).append(tokens).back(), plain_logits(*model, 8, tokens)));
   EXPECT_EQ(runtime->length(second), 8U);
 }
 
@@ -318,7 +319,8 @@ TEST(LlamaRuntime, RefusesWhatDoesNotFit) {
   const auto rows_of = [&](std::size_t count) {
     std::vector<Row> rows;
     for (std::size_t i = 0; i < count; ++i) {
-      rows.push_back({session.sequence(), Token{5}, static_cast<std::int32_t>(i) - 1, Wants::argmax});
+      rows.push_back(
+          {session.sequence(), Token{5}, static_cast<std::int32_t>(i) - 1, Wants::argmax});
     }
     return rows;
   };
@@ -464,8 +466,8 @@ TEST(LlamaRuntime, ARecurrentSequenceWithOpenRowsIsLostAtTheNextPass) {
   runtime.release(session.sequence());
   const auto again = value_of(runtime.create_sequence());
   const Tokens tokens = random_tokens(*model, 3, 4);
-  EXPECT_TRUE(same_bits(Session(runtime, again).append(tokens).back(),
-                        plain_logits(*model, 3, tokens)));
+  EXPECT_TRUE(
+      same_bits(Session(runtime, again).append(tokens).back(), plain_logits(*model, 3, tokens)));
 }
 
 TEST(LlamaRuntime, ARecurrentModelForksAndStartsAnew) {

@@ -23,7 +23,8 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 
 constexpr const char* k_chatml =
-    "{% for message in messages %}{{'<|im_start|>' + message['role'] + '\\n' + message['content'] + "
+    "{% for message in messages %}{{'<|im_start|>' + message['role'] + '\\n' + message['content'] "
+    "+ "
     "'<|im_end|>' + '\\n'}}{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' "
     "}}{% endif %}";
 // No words that libllama looks for.
@@ -54,9 +55,8 @@ TEST(LlamaVocabulary, TextSurvivesTokenising) {
   const TemporaryFolder folder;
   const auto model = tiny(folder, small_vocabulary());
   const auto& vocabulary = model->vocabulary();
-  for (const std::string text :
-       {"", "the end of the thing", "  two  spaces ", "line\nline\ttab", "日本語 é → 🚴 x",
-        "<|im_start|>", "a\0b"}) {
+  for (const std::string text : {"", "the end of the thing", "  two  spaces ", "line\nline\ttab",
+                                 "日本語 é → 🚴 x", "<|im_start|>", "a\0b"}) {
     SCOPED_TRACE(text);
     const auto tokens =
         value_of(vocabulary.tokenize(text, {.add_special = false, .parse_special = false}));
@@ -102,10 +102,10 @@ TEST(LlamaVocabulary, ControlTokensAreParsedAndShownOnRequest) {
   const auto& vocabulary = model->vocabulary();
   EXPECT_THAT(value_of(vocabulary.tokenize("<|im_end|>", {.add_special = false})),
               ElementsAre(k_turn_end));
-  EXPECT_GT(value_of(vocabulary.tokenize("<|im_end|>",
-                                         {.add_special = false, .parse_special = false}))
-                .size(),
-            1U);
+  EXPECT_GT(
+      value_of(vocabulary.tokenize("<|im_end|>", {.add_special = false, .parse_special = false}))
+          .size(),
+      1U);
   EXPECT_EQ(vocabulary.piece(k_turn_end, false), "");
   EXPECT_EQ(vocabulary.piece(k_turn_end, true), "<|im_end|>");
 }

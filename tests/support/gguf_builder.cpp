@@ -52,8 +52,8 @@ class Builder {
   explicit Builder(std::string architecture)
       : architecture_(std::move(architecture)),
         gguf_(gguf_init_empty()),
-        memory_(ggml_init(
-            {.mem_size = k_tensor_memory, .mem_buffer = nullptr, .no_alloc = false})) {
+        memory_(
+            ggml_init({.mem_size = k_tensor_memory, .mem_buffer = nullptr, .no_alloc = false})) {
     gguf_set_val_str(gguf_.get(), "general.architecture", architecture_.c_str());
   }
 
@@ -77,8 +77,8 @@ class Builder {
         ggml_new_tensor(memory_.get(), type, static_cast<int>(ne.size()), ne.data());
     PACELINE_CHECK(static_cast<std::size_t>(ggml_nelements(made)) == values.size(),
                    "as many values as the tensor has elements");
-    ggml_quantize_chunk(type, values.data(), made->data, 0,
-                        ggml_nelements(made) / ne.front(), ne.front(), nullptr);
+    ggml_quantize_chunk(type, values.data(), made->data, 0, ggml_nelements(made) / ne.front(),
+                        ne.front(), nullptr);
     ggml_set_name(made, name.c_str());
     tensors_.push_back(made);
   }
@@ -148,10 +148,8 @@ void add_vocabulary(Builder& builder, const GgufVocabulary& vocabulary) {
   }
   gguf_set_val_str(gguf, "tokenizer.ggml.model", "llama");
   gguf_set_arr_str(gguf, "tokenizer.ggml.tokens", pointers.data(), pointers.size());
-  gguf_set_arr_data(gguf, "tokenizer.ggml.scores", GGUF_TYPE_FLOAT32, scores.data(),
-                    scores.size());
-  gguf_set_arr_data(gguf, "tokenizer.ggml.token_type", GGUF_TYPE_INT32, kinds.data(),
-                    kinds.size());
+  gguf_set_arr_data(gguf, "tokenizer.ggml.scores", GGUF_TYPE_FLOAT32, scores.data(), scores.size());
+  gguf_set_arr_data(gguf, "tokenizer.ggml.token_type", GGUF_TYPE_INT32, kinds.data(), kinds.size());
   gguf_set_val_u32(gguf, "tokenizer.ggml.unknown_token_id", 0);
   gguf_set_val_u32(gguf, "tokenizer.ggml.bos_token_id", 1);
   gguf_set_val_u32(gguf, "tokenizer.ggml.eos_token_id", 2);
@@ -193,8 +191,8 @@ class RandomTensors {
               double gain = 1.0) {
     fill(name, type_, {inputs, outputs}, 0.0, gain / std::sqrt(static_cast<double>(inputs)));
   }
-  void matrix_f32(const std::string& name, std::int64_t inputs, std::int64_t outputs,
-                  double mean, double deviation) {
+  void matrix_f32(const std::string& name, std::int64_t inputs, std::int64_t outputs, double mean,
+                  double deviation) {
     fill(name, GGML_TYPE_F32, {inputs, outputs}, mean, deviation);
   }
   void vector(const std::string& name, std::int64_t size, double mean = 1.0,
@@ -310,18 +308,19 @@ Builder build_tiny(const TinyModel& model) {
 
 }  // namespace
 
-std::size_t GgufVocabulary::size() const { return to_index(k_first_piece) + pieces.size() + padding; }
+std::size_t GgufVocabulary::size() const {
+  return to_index(k_first_piece) + pieces.size() + padding;
+}
 
 GgufVocabulary small_vocabulary() {
   GgufVocabulary vocabulary;
   for (const char* piece :
-       {"▁the", "▁and", "▁of",  "▁to",  "▁in", "▁is", "ing", "▁a",  "▁th", "he", "in", "er",
-        "an",   "re",   "on",   "▁t",   "▁o",  "▁w",  "▁s",  "▁an", "▁i",  "▁b", "nd", "ng",
-        "日本", "日",   "本",   "é",    "ü",   "→",   "▁",   "e",   "t",   "a",  "o",  "i",
-        "n",    "s",    "r",    "h",    "l",   "d",   "c",   "u",   "m",   "f",  "p",  "g",
-        "w",    "y",    "b",    "v",    "k",   "x",   "j",   "q",   "z",   ".",  ",",  "!",
-        "?",    ":",    "0",    "1",    "2",   "3",   "4",   "5",   "6",   "7",  "8",  "9",
-        "(",    ")",    "T",    "A",    "I",   "▁x"}) {
+       {"▁the", "▁and", "▁of", "▁to", "▁in", "▁is", "ing", "▁a", "▁th", "he", "in", "er",   "an",
+        "re",   "on",   "▁t",  "▁o",  "▁w",  "▁s",  "▁an", "▁i", "▁b",  "nd", "ng", "日本", "日",
+        "本",   "é",    "ü",   "→",   "▁",   "e",   "t",   "a",  "o",   "i",  "n",  "s",    "r",
+        "h",    "l",    "d",   "c",   "u",   "m",   "f",   "p",  "g",   "w",  "y",  "b",    "v",
+        "k",    "x",    "j",   "q",   "z",   ".",   ",",   "!",  "?",   ":",  "0",  "1",    "2",
+        "3",    "4",    "5",   "6",   "7",   "8",   "9",   "(",  ")",   "T",  "A",  "I",    "▁x"}) {
     vocabulary.pieces.emplace_back(piece);
   }
   return vocabulary;
@@ -369,12 +368,13 @@ void write_perm(const std::filesystem::path& path, const PermModel& model) {
   builder.tensor("token_embd.weight", GGML_TYPE_F32, {columns, rows}, embedding);
   builder.tensor("output.weight", GGML_TYPE_F32, {columns, rows}, head);
   const std::vector<float> ones(width, 1.0F);
-  for (const char* norm : {"output_norm.weight", "blk.0.attn_norm.weight", "blk.0.ffn_norm.weight"}) {
+  for (const char* norm :
+       {"output_norm.weight", "blk.0.attn_norm.weight", "blk.0.ffn_norm.weight"}) {
     builder.tensor(norm, GGML_TYPE_F32, {columns}, ones);
   }
   const std::vector<float> zeros(width * head_width, 0.0F);
-  for (const char* name : {"attn_q.weight", "attn_k.weight", "attn_v.weight", "ffn_gate.weight",
-                           "ffn_up.weight"}) {
+  for (const char* name :
+       {"attn_q.weight", "attn_k.weight", "attn_v.weight", "ffn_gate.weight", "ffn_up.weight"}) {
     builder.tensor(block(0, name), GGML_TYPE_F32, {columns, head_width}, zeros);
   }
   for (const char* name : {"attn_output.weight", "ffn_down.weight"}) {

@@ -85,8 +85,8 @@ Result<std::uint64_t> check_is_gguf(const std::filesystem::path& path) {
   const std::string_view seen(magic.data(), static_cast<std::size_t>(file.gcount()));
   if (seen != GGUF_MAGIC) {
     return fail(ErrorCode::bad_format,
-                std::format("{} begins with \"{}\", a GGUF file begins with \"GGUF\"",
-                            quoted(path), escape(seen)));
+                std::format("{} begins with \"{}\", a GGUF file begins with \"GGUF\"", quoted(path),
+                            escape(seen)));
   }
   return bytes;
 }
@@ -106,9 +106,9 @@ Result<void> check_not_cut(const gguf_context* gguf, const std::filesystem::path
                            std::uint64_t file_bytes) {
   std::uint64_t end = 0;
   for (std::int64_t i = 0; i < gguf_get_n_tensors(gguf); ++i) {
-    end = std::max<std::uint64_t>(
-        end, gguf_get_data_offset(gguf) + gguf_get_tensor_offset(gguf, i) +
-                 gguf_get_tensor_size(gguf, i));
+    end =
+        std::max<std::uint64_t>(end, gguf_get_data_offset(gguf) + gguf_get_tensor_offset(gguf, i) +
+                                         gguf_get_tensor_size(gguf, i));
   }
   if (end > file_bytes) {
     return fail(ErrorCode::bad_format,
@@ -131,8 +131,7 @@ std::uint64_t count_parameters(const gguf_context* gguf) {
 
 // All shards of the model that `path` is shard `number` (from 0) of `count` of.
 Result<std::vector<std::filesystem::path>> find_shards(const std::filesystem::path& path,
-                                                       std::uint64_t number,
-                                                       std::uint64_t count) {
+                                                       std::uint64_t number, std::uint64_t count) {
   static const std::regex pattern(R"((.*)-([0-9]{5})-of-([0-9]{5})\.gguf)");
   std::smatch match;
   const std::string name = path.filename().string();
@@ -169,8 +168,7 @@ void read_description(const gguf_context* gguf, GgufSummary& summary) {
   summary.hidden = number("embedding_length");
   summary.trained_context = number("context_length");
   summary.sliding_window = number("attention.sliding_window");
-  summary.causal =
-      integer(gguf, summary.architecture + ".attention.causal").value_or(1) != 0;
+  summary.causal = integer(gguf, summary.architecture + ".attention.causal").value_or(1) != 0;
 }
 
 }  // namespace

@@ -53,8 +53,7 @@ Result<void> check_usable(const GgufSummary& summary) {
                 std::format("architecture \"{}\" is an encoder; a model that writes text is wanted",
                             summary.architecture));
   }
-  if (summary.tokenizer.empty() || summary.tokenizer == "none" ||
-      summary.tokenizer == "no_vocab") {
+  if (summary.tokenizer.empty() || summary.tokenizer == "none" || summary.tokenizer == "no_vocab") {
     return fail(ErrorCode::bad_format,
                 "the file has no tokenizer (tokenizer.ggml.model); convert it with one");
   }

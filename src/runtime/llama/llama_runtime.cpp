@@ -90,16 +90,15 @@ struct Sequence {
 class LlamaRuntime final : public Runtime {
  public:
   LlamaRuntime(std::shared_ptr<const Model> owner, llama_context_ptr context,
-               const RuntimeLimits& limits, const Attention& attention,
-               std::size_t batch_capacity)
+               const RuntimeLimits& limits, const Attention& attention, std::size_t batch_capacity)
       : owner_(std::move(owner)),
         context_(std::move(context)),
         memory_(llama_get_memory(context_.get())),
         limits_(limits),
         attention_(attention),
         vocabulary_size_(owner_->vocabulary().size()),
-        hidden_size_(static_cast<std::size_t>(
-            output_embedding_size(llama_get_model(context_.get())))),
+        hidden_size_(
+            static_cast<std::size_t>(output_embedding_size(llama_get_model(context_.get())))),
         recurrent_(owner_->info().recurrent),
         batch_(batch_capacity, limits.leaves),
         sequences_(limits.sequences),
@@ -174,7 +173,7 @@ class LlamaRuntime final : public Runtime {
   std::vector<std::optional<std::size_t>> lengths_;  // for check_batch
   std::vector<std::uint8_t> in_batch_ = std::vector<std::uint8_t>(sequences_.size());
   std::vector<std::uint8_t> has_child_;
-  std::vector<Row> rows_;  // of the last pass
+  std::vector<Row> rows_;       // of the last pass
   std::size_t row_offset_ = 0;  // rows of the last pass that were put through again, in front
   std::vector<RowResult> results_;
   PassCounters counters_;
@@ -209,9 +208,9 @@ RuntimeInfo LlamaRuntime::info() const {
 
 Result<void> LlamaRuntime::usable(std::size_t sequence) const {
   if (!sequences_[sequence].broken) return {};
-  return fail(ErrorCode::runtime_failed,
-              std::format("sequence {} lost its cache in a failed pass and must be released",
-                          sequence));
+  return fail(
+      ErrorCode::runtime_failed,
+      std::format("sequence {} lost its cache in a failed pass and must be released", sequence));
 }
 
 Result<SequenceId> LlamaRuntime::create_sequence() {
@@ -676,9 +675,9 @@ Result<std::unique_ptr<Runtime>> create_llama_runtime(std::shared_ptr<const Mode
   if (context == nullptr) {
     if (reason.empty()) reason = errors.text("no reason given");
     const bool memory = reason.find("alloc") != std::string::npos;
-    return fail(memory ? ErrorCode::out_of_memory : ErrorCode::runtime_failed,
-                std::format("no context of {} x {} tokens: {}", limits.sequences, limits.context,
-                            reason));
+    return fail(
+        memory ? ErrorCode::out_of_memory : ErrorCode::runtime_failed,
+        std::format("no context of {} x {} tokens: {}", limits.sequences, limits.context, reason));
   }
   if (llama_get_memory(context.get()) == nullptr) {
     return fail(ErrorCode::unsupported, "the model keeps no cache of past tokens (an encoder?)");
