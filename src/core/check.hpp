@@ -6,7 +6,7 @@ namespace paceline {
 [[noreturn]] void check_failed(const char* condition, const char* why, const char* file, int line);
 }  // namespace paceline
 
-#define PACELINE_CHECK(condition, why)  \
+#define PACELINE_CHECK(condition, why)   \
   (static_cast<bool>(condition) ? void() \
                                 : ::paceline::check_failed(#condition, why, __FILE__, __LINE__))
 

@@ -27,8 +27,7 @@ Error errno_error(std::string_view what) {
 Result<std::string> read_file(const fs::path& path, std::size_t limit_bytes) {
   std::error_code code;
   if (fs::is_directory(path, code)) {
-    return fail(ErrorCode::io,
-                std::format("\"{}\" is a folder, a file is wanted", path.string()));
+    return fail(ErrorCode::io, std::format("\"{}\" is a folder, a file is wanted", path.string()));
   }
   std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"),
                                                        &std::fclose);

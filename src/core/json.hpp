@@ -60,8 +60,7 @@ Result<T> read(const Json& object, std::string_view key, std::string_view where)
   }
   const auto member = object.find(key);
   if (member == object.end()) {
-    return fail(ErrorCode::bad_format,
-                std::format("{}: the member \"{}\" is missing", where, key));
+    return fail(ErrorCode::bad_format, std::format("{}: the member \"{}\" is missing", where, key));
   }
   if (detail::is_exactly<T>(*member)) {
     try {

@@ -22,9 +22,7 @@ constexpr std::uint64_t random_at(std::uint64_t seed, std::uint64_t index) {
 }
 
 /// A double in [0, 1) from 64 random bits.
-constexpr double to_unit(std::uint64_t bits) {
-  return static_cast<double>(bits >> 11) * 0x1.0p-53;
-}
+constexpr double to_unit(std::uint64_t bits) { return static_cast<double>(bits >> 11) * 0x1.0p-53; }
 
 /// A sequential generator. One thread.
 class Random {

@@ -63,6 +63,6 @@ class [[nodiscard]] Result : public std::expected<T, Error> {
   declaration = *std::move(result)
 
 /// PACELINE_TRY_VOID(f()): returns the error of a Result<void>, if any.
-#define PACELINE_TRY_VOID(expression) \
+#define PACELINE_TRY_VOID(expression)                                  \
   if (auto paceline_void_result = (expression); !paceline_void_result) \
   return std::move(paceline_void_result).error()

@@ -99,7 +99,9 @@ class DraftModelDrafter final : public Drafter {
     return found->second;
   }
 
-  Wants wants() const { return options_.confidence > 0 ? Wants::argmax | Wants::logits : Wants::argmax; }
+  Wants wants() const {
+    return options_.confidence > 0 ? Wants::argmax | Wants::logits : Wants::argmax;
+  }
 
   /// Drops what the sequence holds beyond the observed text. One observed token at least is left
   /// to compute, since its result is the first proposal.
@@ -133,10 +135,10 @@ class DraftModelDrafter final : public Drafter {
         const bool last = count == missing;
         const std::size_t begin = rows.size();
         for (std::size_t i = 0; i < count; ++i) {
-          rows.push_back({slot.sequence, slot.observed[slot.committed.size() + i],
-                          i == 0 ? runtime::k_committed_end
-                                 : static_cast<std::int32_t>(begin + i) - 1,
-                          last && i + 1 == count ? wants() : Wants::nothing});
+          rows.push_back(
+              {slot.sequence, slot.observed[slot.committed.size() + i],
+               i == 0 ? runtime::k_committed_end : static_cast<std::int32_t>(begin + i) - 1,
+               last && i + 1 == count ? wants() : Wants::nothing});
         }
         parts.push_back({request, begin, count, last});
       }
@@ -164,8 +166,7 @@ class DraftModelDrafter final : public Drafter {
     return true;
   }
 
-  Result<void> commit(Slot& slot, std::span<const Row> rows, std::size_t begin,
-                      std::size_t count) {
+  Result<void> commit(Slot& slot, std::span<const Row> rows, std::size_t begin, std::size_t count) {
     std::vector<std::int32_t> path(count);
     for (std::size_t i = 0; i < count; ++i) path[i] = static_cast<std::int32_t>(begin + i);
     PACELINE_TRY_VOID(runtime_->accept(slot.sequence, path));
@@ -180,14 +181,14 @@ class DraftModelDrafter final : public Drafter {
 
 }  // namespace
 
-Result<std::unique_ptr<Drafter>> make_draft_model_drafter(
-    std::unique_ptr<runtime::Runtime> runtime, const DraftModelOptions& options) {
+Result<std::unique_ptr<Drafter>> make_draft_model_drafter(std::unique_ptr<runtime::Runtime> runtime,
+                                                          const DraftModelOptions& options) {
   const runtime::Capabilities capabilities = runtime->capabilities();
   if (!capabilities.rollback) {
-    return fail(ErrorCode::unsupported,
-                std::format("the draft model cannot take tokens back: {}",
-                            capabilities.rollback_reason),
-                "draft_model_no_rollback");
+    return fail(
+        ErrorCode::unsupported,
+        std::format("the draft model cannot take tokens back: {}", capabilities.rollback_reason),
+        "draft_model_no_rollback");
   }
   if (!(options.confidence >= 0 && options.confidence < 1)) {
     return fail(ErrorCode::invalid_argument,

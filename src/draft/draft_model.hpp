@@ -20,7 +20,7 @@ struct DraftModelOptions {
 /// none is left over. Where the draft's context ends it proposes nothing.
 /// Errors: unsupported where the draft model cannot roll back; invalid_argument (confidence, no
 /// target vocabulary, fewer rows than sequences).
-Result<std::unique_ptr<Drafter>> make_draft_model_drafter(
-    std::unique_ptr<runtime::Runtime> runtime, const DraftModelOptions& options);
+Result<std::unique_ptr<Drafter>> make_draft_model_drafter(std::unique_ptr<runtime::Runtime> runtime,
+                                                          const DraftModelOptions& options);
 
 }  // namespace paceline::draft

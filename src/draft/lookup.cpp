@@ -84,8 +84,7 @@ void add_chain(DraftTree& tree, std::span<const Token> tokens) {
 
 class LookupDrafter final : public Drafter {
  public:
-  explicit LookupDrafter(const LookupOptions& options)
-      : options_(options), slots_(options.slots) {}
+  explicit LookupDrafter(const LookupOptions& options) : options_(options), slots_(options.slots) {}
 
   Result<DraftSlot> open() override {
     for (std::size_t i = 0; i < slots_.size(); ++i) {

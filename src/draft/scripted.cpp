@@ -35,8 +35,8 @@ class ScriptedDrafter final : public Drafter {
         for (std::size_t d = 1; d <= options_.decoys_before; ++d) {
           request.tree.add(other_than(truth, d + 1), parent);
         }
-        parent = request.tree.add(
-            options_.right(emitted + i) ? truth : other_than(truth, 1), parent);
+        parent =
+            request.tree.add(options_.right(emitted + i) ? truth : other_than(truth, 1), parent);
       }
     }
     return {};

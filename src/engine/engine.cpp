@@ -73,8 +73,7 @@ Result<void> Engine::run(Generation& text, std::stop_token stop) {
   return {};
 }
 
-Result<std::vector<Delivery>> Engine::step(std::span<Generation* const> all,
-                                           std::stop_token stop) {
+Result<std::vector<Delivery>> Engine::step(std::span<Generation* const> all, std::stop_token stop) {
   std::vector<Generation*> texts;
   for (Generation* text : all) {
     if (text->failed()) {
@@ -146,8 +145,8 @@ Result<void> Engine::propose(std::span<Generation* const> texts, std::stop_token
     if (text->observed_ == 0) {
       PACELINE_TRY_VOID(drafter_->observe(*text->slot_, text->options_.prompt));
     }
-    PACELINE_TRY_VOID(drafter_->observe(
-        *text->slot_, std::span(text->emitted_).subspan(text->observed_)));
+    PACELINE_TRY_VOID(
+        drafter_->observe(*text->slot_, std::span(text->emitted_).subspan(text->observed_)));
     text->observed_ = text->emitted_.size();
     const std::size_t depth = text->depth_limit();
     if (depth == 0) continue;
@@ -197,10 +196,10 @@ std::vector<Row> Engine::choose_rows(std::span<Generation* const> texts) {
     for (std::size_t i = 0; i < count; ++i) {
       const bool last = i + 1 == missing;
       const Wants wants = text->sampler_.needs_logits() ? Wants::logits : Wants::argmax;
-      rows.push_back({text->sequence_, text->options_.prompt[text->prompt_done_ + i],
-                      i == 0 ? runtime::k_committed_end
-                             : static_cast<std::int32_t>(rows.size()) - 1,
-                      last ? wants : Wants::nothing});
+      rows.push_back(
+          {text->sequence_, text->options_.prompt[text->prompt_done_ + i],
+           i == 0 ? runtime::k_committed_end : static_cast<std::int32_t>(rows.size()) - 1,
+           last ? wants : Wants::nothing});
     }
   }
   return rows;
@@ -211,8 +210,7 @@ namespace {
 /// The target's choice after row `row`, as emitted token number `position`.
 Token choose(runtime::Runtime& target, verify::Sampler& sampler, std::size_t row,
              std::size_t position) {
-  return sampler.needs_logits() ? sampler.choose(target.logits(row), position)
-                                : target.argmax(row);
+  return sampler.needs_logits() ? sampler.choose(target.logits(row), position) : target.argmax(row);
 }
 
 }  // namespace

@@ -20,7 +20,7 @@ namespace paceline::engine {
 
 struct GenerationOptions {
   std::vector<Token> prompt = {};
-  std::size_t max_tokens = 0;     // at least 1
+  std::size_t max_tokens = 0;          // at least 1
   std::vector<std::string> stop = {};  // text before the earliest one is kept
   verify::SamplerOptions sampler = {};
   std::size_t num_draft_tokens = 0;  // depth; 0: plain decoding
@@ -33,7 +33,7 @@ std::string_view to_string(FinishReason reason);
 /// What one round did. The four times sum to the wall time between the end of the step before and
 /// the end of this one.
 struct Round {
-  std::size_t rows = 0;      // target rows of this text in the pass
+  std::size_t rows = 0;  // target rows of this text in the pass
   std::size_t drafted = 0;
   std::size_t accepted = 0;  // drafted tokens that were emitted
   std::size_t emitted = 0;
@@ -93,12 +93,12 @@ class Generation {
   verify::Sampler sampler_;
   TextStream stream_;
 
-  std::size_t prompt_done_ = 0;     // prompt tokens committed
-  std::size_t observed_ = 0;        // emitted tokens that the drafter has been told; 0: nothing
-  std::size_t delivered_ = 0;       // emitted tokens that a step has given
+  std::size_t prompt_done_ = 0;  // prompt tokens committed
+  std::size_t observed_ = 0;     // emitted tokens that the drafter has been told; 0: nothing
+  std::size_t delivered_ = 0;    // emitted tokens that a step has given
   std::vector<Token> emitted_;
   std::string text_;
-  std::string fresh_text_;          // of this step
+  std::string fresh_text_;  // of this step
   FinishReason finish_ = FinishReason::none;
   bool failed_ = false;
 

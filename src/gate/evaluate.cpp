@@ -19,10 +19,10 @@ using record::Arm;
 using record::ArmKind;
 using record::Record;
 
-constexpr std::size_t k_named_prompts = 3;     // in a note
+constexpr std::size_t k_named_prompts = 3;  // in a note
 constexpr double k_hopeless_acceptance = 0.05;
-constexpr std::size_t k_enough_drafts = 100;   // to call an acceptance hopeless
-constexpr double k_noisy_spread = 1.25;        // of plain's own speed, 90th over 10th percentile
+constexpr std::size_t k_enough_drafts = 100;  // to call an acceptance hopeless
+constexpr double k_noisy_spread = 1.25;       // of plain's own speed, 90th over 10th percentile
 
 /// The arms that are compared, with what they are compared with.
 struct Contest {
@@ -90,8 +90,7 @@ ArmSamples samples_of(const Scopes& scopes) {
   return result;
 }
 
-std::vector<std::vector<double>> strata(const Scopes& scopes,
-                                        std::optional<double> Pair::* value) {
+std::vector<std::vector<double>> strata(const Scopes& scopes, std::optional<double> Pair::*value) {
   std::vector<std::vector<double>> result;
   for (const Scope* scope : scopes) result.push_back(prompt_means(scope->pairs, value));
   return result;
@@ -165,9 +164,9 @@ void note_acceptance(Comparison& comparison) {
       *draft.acceptance_rate >= k_hopeless_acceptance) {
     return;
   }
-  comparison.notes.push_back(std::format(
-      "{} of {} drafted tokens {} accepted: this drafter does not predict these texts",
-      draft.accepted, draft.drafted, draft.accepted == 1 ? "was" : "were"));
+  comparison.notes.push_back(
+      std::format("{} of {} drafted tokens {} accepted: this drafter does not predict these texts",
+                  draft.accepted, draft.drafted, draft.accepted == 1 ? "was" : "were"));
 }
 
 /// The baseline's own noise, which widens every interval.
@@ -214,9 +213,9 @@ void note_repetitions(Comparison& comparison, const Scopes& scopes) {
 
 void note_record(Comparison& comparison, const Record& record) {
   if (!record.complete) {
-    comparison.notes.push_back(std::format(
-        "the run is incomplete{}{}", record.incomplete_reason.empty() ? "" : ": ",
-        record.incomplete_reason));
+    comparison.notes.push_back(std::format("the run is incomplete{}{}",
+                                           record.incomplete_reason.empty() ? "" : ": ",
+                                           record.incomplete_reason));
   }
   if (record.warmup && record.warmup->slow_first) {
     comparison.notes.push_back("the warm-up's first run was slow, as after a cold start");
@@ -232,7 +231,7 @@ Comparison measure(const Record& record, const Policy& policy, const Contest& co
   comparison.arm = contest.arm->id;
   comparison.baseline = contest.baseline;
   comparison.scope = std::move(name);
-  const auto estimate = [&](std::optional<double> Pair::* value) {
+  const auto estimate = [&](std::optional<double> Pair::*value) {
     return ratio_estimate(strata(scopes, value), policy.confidence, policy.seed);
   };
   comparison.speedup = estimate(&Pair::log_speedup);
@@ -334,8 +333,8 @@ const ArmEvaluation* recommended(const std::vector<ArmEvaluation>& arms) {
 /// Any difference that was found goes first, then any doubt.
 Difference control_difference(const std::vector<ArmEvaluation>& arms) {
   if (arms.empty()) return Difference::not_measured;
-  for (const Difference wanted : {Difference::faster, Difference::slower, Difference::undecided,
-                                  Difference::not_measured}) {
+  for (const Difference wanted :
+       {Difference::faster, Difference::slower, Difference::undecided, Difference::not_measured}) {
     for (const ArmEvaluation& arm : arms) {
       if (arm.overall.comparison.difference == wanted) return wanted;
     }

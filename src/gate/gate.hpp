@@ -40,15 +40,15 @@ struct Estimate {
   std::optional<double> value;
   std::optional<double> low;
   std::optional<double> high;
-  std::size_t n = 0;         // clusters (prompts)
-  std::string method;        // "t", "bootstrap-t", "bootstrap" (percentiles), "none"
-  std::string reason;        // why a number is absent
+  std::size_t n = 0;   // clusters (prompts)
+  std::string method;  // "t", "bootstrap-t", "bootstrap" (percentiles), "none"
+  std::string reason;  // why a number is absent
 };
 
 struct Guard {
-  std::string name;    // p95_latency, ttft, sustained
-  std::string state;   // ok, broken, undecided, not_measured
-  Estimate ratio;      // speculative over plain
+  std::string name;   // p95_latency, ttft, sustained
+  std::string state;  // ok, broken, undecided, not_measured
+  Estimate ratio;     // speculative over plain
   double limit = 0;
   std::string note;
 };
@@ -68,8 +68,8 @@ struct DraftStatistics {
   std::optional<double> acceptance_rate;
   std::optional<double> tokens_per_round;
   std::optional<double> rows_per_token;  // target rows of rounds per token emitted by rounds
-  std::vector<std::optional<double>> acceptance_at;             // conditional, by position
-  std::vector<std::optional<double>> unconditional_at;          // by position
+  std::vector<std::optional<double>> acceptance_at;     // conditional, by position
+  std::vector<std::optional<double>> unconditional_at;  // by position
 };
 
 /// Where the wall time of an arm went, in milliseconds, summed over its samples. The five parts
@@ -88,19 +88,19 @@ struct Comparison {
   Estimate speedup;         // wall time ratio plain / speculative over equal tokens
   Estimate decode_speedup;  // the same without prefill and first token
   Estimate ttft_ratio;      // speculative / plain, first token id
-  std::optional<double> plain_tokens_per_s;        // median over samples, decode
+  std::optional<double> plain_tokens_per_s;  // median over samples, decode
   std::optional<double> speculative_tokens_per_s;
   std::optional<double> longest_gap_plain_ms;
   std::optional<double> longest_gap_speculative_ms;
   DraftStatistics draft;
   CostSplit cost_plain;
   CostSplit cost_speculative;
-  std::size_t pairs = 0;            // that entered the speed-up
-  std::size_t pairs_left_out = 0;   // with reasons in `notes`
+  std::size_t pairs = 0;           // that entered the speed-up
+  std::size_t pairs_left_out = 0;  // with reasons in `notes`
   std::size_t outputs_equal = 0;
-  std::size_t outputs_tied = 0;     // parted at a numeric tie
+  std::size_t outputs_tied = 0;  // parted at a numeric tie
   std::size_t outputs_different = 0;
-  double looped_share = 0;          // tokens inside a loop over all plain tokens
+  double looped_share = 0;                   // tokens inside a loop over all plain tokens
   std::optional<std::size_t> further_pairs;  // that would probably decide an inconclusive one
   std::vector<Guard> guards;
   std::vector<std::string> reasons;  // of the verdict, plain sentences

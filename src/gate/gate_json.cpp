@@ -2,8 +2,8 @@
 #include <cmath>
 #include <type_traits>
 
-#include "gate/gate.hpp"
 #include "core/json.hpp"
+#include "gate/gate.hpp"
 
 namespace paceline::gate {
 namespace {
@@ -29,18 +29,18 @@ Json numbers(const std::vector<std::optional<double>>& values) {
 }
 
 Json to_json(const Policy& policy) {
-  return {{"ratio_floor", number(policy.ratio_floor)},
-          {"acceptance_floor", number(policy.acceptance_floor)},
-          {"spec028_latency_limit", number(policy.spec028_latency_limit)},
-          {"spec028_ttft_limit", number(policy.spec028_ttft_limit)},
-          {"latency_guard", number(policy.latency_guard)},
-          {"ttft_guard", number(policy.ttft_guard)},
-          {"confidence", number(policy.confidence)},
-          {"parity_low", number(policy.parity_low)},
-          {"parity_high", number(policy.parity_high)},
-          {"sustained_ratio_floor",
-           number(policy.sustained_ratio_floor.value_or(policy.ratio_floor))},
-          {"seed", policy.seed}};
+  return {
+      {"ratio_floor", number(policy.ratio_floor)},
+      {"acceptance_floor", number(policy.acceptance_floor)},
+      {"spec028_latency_limit", number(policy.spec028_latency_limit)},
+      {"spec028_ttft_limit", number(policy.spec028_ttft_limit)},
+      {"latency_guard", number(policy.latency_guard)},
+      {"ttft_guard", number(policy.ttft_guard)},
+      {"confidence", number(policy.confidence)},
+      {"parity_low", number(policy.parity_low)},
+      {"parity_high", number(policy.parity_high)},
+      {"sustained_ratio_floor", number(policy.sustained_ratio_floor.value_or(policy.ratio_floor))},
+      {"seed", policy.seed}};
 }
 
 Json to_json(const Estimate& estimate) {
@@ -128,9 +128,8 @@ Json to_json(const Evaluation& evaluation) {
           {"verdict", verdict_or_null(evaluation.verdict, evaluation.control)},
           {"sentence", evaluation.sentence},
           {"control", evaluation.control},
-          {"control_difference", evaluation.control
-                                     ? Json(to_string(evaluation.control_difference))
-                                     : Json(nullptr)}};
+          {"control_difference",
+           evaluation.control ? Json(to_string(evaluation.control_difference)) : Json(nullptr)}};
 }
 
 }  // namespace paceline::gate

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <format>
 #include <optional>
+#include <span>
 
 #include "gate/statistics.hpp"
 
@@ -81,14 +82,13 @@ std::vector<std::vector<std::size_t>> every_cluster(const std::vector<std::size_
 
 std::string percentile_note(std::size_t pairs) {
   if (pairs == 0 || pairs >= k_p95_has_no_bound_below) return {};
-  const std::string bound = std::format(
-      "below {} pairs a p95 has no 95 % upper bound", k_p95_has_no_bound_below);
+  const std::string bound =
+      std::format("below {} pairs a p95 has no 95 % upper bound", k_p95_has_no_bound_below);
   if (pairs >= k_p95_is_maximum_below) return std::format("n = {}: {}", pairs, bound);
   return std::format("n = {}: the p95 is the maximum, and {}", pairs, bound);
 }
 
-void set_interval(Estimate& estimate, const std::optional<Interval>& interval,
-                  std::string reason) {
+void set_interval(Estimate& estimate, const std::optional<Interval>& interval, std::string reason) {
   if (interval) {
     estimate.low = interval->low;
     estimate.high = interval->high;
@@ -104,10 +104,19 @@ double tokens_per_s(const Sample& sample) {
          std::max(static_cast<double>(sample.elapsed_ns) / 1e9, 1e-9);
 }
 
+/// The end of the window, or of its last sample where it was broken off.
+double end_of(const record::Sustained& sustained) {
+  double end = sustained.ended_at_unix_seconds;
+  for (const Sample& sample : sustained.samples) {
+    end = std::max(end, sample.ended_at_unix_seconds);
+  }
+  return end;
+}
+
 std::vector<double> last_window_speeds(const record::Sustained& sustained, std::string_view arm) {
+  const double window_start = end_of(sustained) - sustained.last_window_seconds;
   std::vector<double> speeds;
   for (const Sample& sample : sustained.samples) {
-    const double window_start = sustained.ended_at_unix_seconds - sustained.last_window_seconds;
     if (sample.arm == arm && sample.ended_at_unix_seconds >= window_start) {
       speeds.push_back(tokens_per_s(sample));
     }
@@ -132,8 +141,8 @@ std::optional<std::string> drift(const record::Sustained& sustained, const std::
 }  // namespace
 
 Guard latency_guard(const Scopes& scopes, const Policy& policy) {
-  Guard guard{.name = "p95_latency", .state = {}, .ratio = {}, .limit = policy.latency_guard,
-              .note = {}};
+  Guard guard{
+      .name = "p95_latency", .state = {}, .ratio = {}, .limit = policy.latency_guard, .note = {}};
   LatencyRatio ratio(scopes);
   guard.ratio.value = ratio(every_cluster(ratio.sizes()));
   const std::size_t pairs = ratio.pairs();

@@ -193,9 +193,9 @@ Pair make_pair_of(const Block& block, const Sample& plain, const Sample& specula
   pair.speculative = &speculative;
   pair.outputs = compare_outputs(block, plain, speculative);
   if (cold && (cold->sample == &plain || cold->sample == &speculative)) {
-    pair.left_out = std::format(
-        "the run's first sample ({}) took {:.1f} times what it should: a cold start",
-        cold->sample->arm, cold->times);
+    pair.left_out =
+        std::format("the run's first sample ({}) took {:.1f} times what it should: a cold start",
+                    cold->sample->arm, cold->times);
     return pair;
   }
   time_pair(pair);
@@ -267,7 +267,7 @@ std::vector<Scope> make_scopes(const Record& record, const record::Arm& arm,
 }
 
 std::vector<double> prompt_means(const std::vector<Pair>& pairs,
-                                 std::optional<double> Pair::* value) {
+                                 std::optional<double> Pair::*value) {
   std::map<PromptKey, std::size_t> positions;
   std::vector<double> sums;
   std::vector<double> counts;

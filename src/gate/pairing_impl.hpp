@@ -28,9 +28,9 @@ struct Pair {
   const record::Sample* plain = nullptr;
   const record::Sample* speculative = nullptr;
   Outputs outputs = Outputs::equal;
-  std::string left_out;      // why it has no speed-up; empty: it has one
-  std::size_t horizon = 0;   // tokens that both times below are for
-  double plain_ns = 0;       // to deliver them
+  std::string left_out;     // why it has no speed-up; empty: it has one
+  std::size_t horizon = 0;  // tokens that both times below are for
+  double plain_ns = 0;      // to deliver them
   double speculative_ns = 0;
   std::optional<double> log_speedup;
   std::optional<double> log_decode_speedup;
@@ -51,7 +51,7 @@ std::vector<Scope> make_scopes(const record::Record& record, const record::Arm& 
 
 /// Means of `value` over the repetitions of each prompt, in order of first appearance.
 std::vector<double> prompt_means(const std::vector<Pair>& pairs,
-                                 std::optional<double> Pair::* value);
+                                 std::optional<double> Pair::*value);
 
 /// The positions in `pairs` of each prompt's pairs that entered the speed-up.
 std::vector<std::vector<std::size_t>> prompt_clusters(const std::vector<Pair>& pairs);

@@ -73,15 +73,16 @@ std::string guard_words(const Guard& guard) {
         "its time to the first token is {} that of plain decoding, beyond the limit of {:.2f}",
         ratio, guard.limit);
   }
-  return std::format("in continuous use its speed is {} that of plain decoding, below the floor "
-                     "of {:.2f}",
-                     ratio, guard.limit);
+  return std::format(
+      "in continuous use its speed is {} that of plain decoding, below the floor "
+      "of {:.2f}",
+      ratio, guard.limit);
 }
 
 std::string control_sentence(const Comparison& comparison, const Circumstances& circumstances) {
-  const std::string measured = std::format(
-      "plain against plain {} over {}", with_interval(comparison.speedup, 1),
-      prompts_of(comparison, circumstances.record));
+  const std::string measured =
+      std::format("plain against plain {} over {}", with_interval(comparison.speedup, 1),
+                  prompts_of(comparison, circumstances.record));
   const auto& policy = circumstances.policy;
   switch (comparison.difference) {
     case Difference::parity:
@@ -95,9 +96,10 @@ std::string control_sentence(const Comparison& comparison, const Circumstances& 
     case Difference::not_measured:
       break;
   }
-  return std::format("Undecided whether the harness is biased: {} is too wide to lie within "
-                     "{:.2f} to {:.2f}.",
-                     measured, policy.parity_low, policy.parity_high);
+  return std::format(
+      "Undecided whether the harness is biased: {} is too wide to lie within "
+      "{:.2f} to {:.2f}.",
+      measured, policy.parity_low, policy.parity_high);
 }
 
 /// Why not, as the clause after "Do not enable X for Y on this host: ".
@@ -106,13 +108,13 @@ std::string why_not(const Judged& overall, const Circumstances& circumstances) {
   const std::string measured = measured_clause(comparison, circumstances);
   switch (overall.cause) {
     case Cause::outputs:
-      return std::format("its text differs from plain decoding in {} of {}, and not by a numeric "
-                         "tie ({})",
-                         comparison.outputs_different,
-                         counted(comparison.outputs_equal + comparison.outputs_tied +
-                                     comparison.outputs_different,
-                                 "pair"),
-                         measured);
+      return std::format(
+          "its text differs from plain decoding in {} of {}, and not by a numeric "
+          "tie ({})",
+          comparison.outputs_different,
+          counted(comparison.outputs_equal + comparison.outputs_tied + comparison.outputs_different,
+                  "pair"),
+          measured);
     case Cause::not_exercised:
       return comparison.reasons.front();
     case Cause::guard:
@@ -126,8 +128,8 @@ std::string why_not(const Judged& overall, const Circumstances& circumstances) {
     default:
       break;
   }
-  return std::format("{}, below the floor of {:.2f}{}", measured,
-                     circumstances.policy.ratio_floor, class_clause(circumstances, true));
+  return std::format("{}, below the floor of {:.2f}{}", measured, circumstances.policy.ratio_floor,
+                     class_clause(circumstances, true));
 }
 
 std::string inconclusive_sentence(const Judged& overall, const Circumstances& circumstances,
@@ -144,8 +146,8 @@ std::string inconclusive_sentence(const Judged& overall, const Circumstances& ci
                         counted(*comparison.further_pairs, "prompt"))
           : std::string("it lies so near the floor that more prompts will hardly decide it");
   return std::format("Inconclusive for {}: {} straddles the floor of {:.2f}; {}.", who,
-                     measured_clause(comparison, circumstances),
-                     circumstances.policy.ratio_floor, further);
+                     measured_clause(comparison, circumstances), circumstances.policy.ratio_floor,
+                     further);
 }
 
 std::string what_if_sentence(const Judged& overall, const Circumstances& circumstances) {
@@ -163,8 +165,7 @@ std::string figure(double value, double limit) { return shown(value, digits_for(
 std::string with_interval(const Estimate& estimate, double limit) {
   if (!estimate.value) return "not measured";
   if (!estimate.low || !estimate.high) return figure(*estimate.value, limit) + "x";
-  const int digits =
-      std::max(digits_for(*estimate.low, limit), digits_for(*estimate.high, limit));
+  const int digits = std::max(digits_for(*estimate.low, limit), digits_for(*estimate.high, limit));
   return std::format("{}x [{}, {}]", shown(*estimate.value, digits), shown(*estimate.low, digits),
                      shown(*estimate.high, digits));
 }

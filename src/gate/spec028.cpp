@@ -48,8 +48,8 @@ std::optional<double> acceptance(const std::vector<Sample>& spec) {
 /// Median speed of what ended within the last window. Without a known end: of the last sample.
 std::optional<double> sustained_median(const Inputs& inputs) {
   if (inputs.sustained.empty()) return std::nullopt;
-  double end = std::ranges::max(inputs.sustained, {}, &Sample::ended_at_unix_seconds)
-                   .ended_at_unix_seconds;
+  double end =
+      std::ranges::max(inputs.sustained, {}, &Sample::ended_at_unix_seconds).ended_at_unix_seconds;
   if (inputs.sustained_end_unix_seconds) end = *inputs.sustained_end_unix_seconds;
   std::vector<Sample> last;
   for (const Sample& sample : inputs.sustained) {
@@ -76,8 +76,8 @@ Result<Medians> medians(const Inputs& inputs) {
 std::vector<std::string> reasons(const Evaluation& evaluation, const Thresholds& limits) {
   std::vector<std::string> found;
   if (evaluation.tps_ratio < limits.ratio_floor) {
-    found.push_back(std::format("TPS ratio {:.3f} < {:.3f}", evaluation.tps_ratio,
-                                limits.ratio_floor));
+    found.push_back(
+        std::format("TPS ratio {:.3f} < {:.3f}", evaluation.tps_ratio, limits.ratio_floor));
   }
   if (evaluation.p95_latency_ratio > limits.max_p95_latency_ratio) {
     found.push_back(std::format("p95 latency ratio {:.3f} > {:.3f}", evaluation.p95_latency_ratio,
@@ -95,8 +95,8 @@ std::vector<std::string> reasons(const Evaluation& evaluation, const Thresholds&
     found.push_back(std::format("acceptance {:.3f} < {:.3f}", accepted, limits.acceptance_floor));
   }
   if (evaluation.sustained_ratio && *evaluation.sustained_ratio < limits.ratio_floor) {
-    found.push_back(std::format("sustained TPS ratio {:.3f} < {:.3f}",
-                                *evaluation.sustained_ratio, limits.ratio_floor));
+    found.push_back(std::format("sustained TPS ratio {:.3f} < {:.3f}", *evaluation.sustained_ratio,
+                                limits.ratio_floor));
   }
   return found;
 }
@@ -133,8 +133,7 @@ Result<Evaluation> evaluate(const Inputs& inputs, const Thresholds& thresholds) 
   return result;
 }
 
-Result<CanaryEvaluation> evaluate_canary(const Inputs& inputs,
-                                         const CanaryThresholds& thresholds) {
+Result<CanaryEvaluation> evaluate_canary(const Inputs& inputs, const CanaryThresholds& thresholds) {
   PACELINE_TRY(const Medians median_tps, medians(inputs));
   CanaryEvaluation result;
   result.ratio = median_tps.spec / median_tps.baseline;

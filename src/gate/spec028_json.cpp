@@ -6,9 +6,9 @@
 #include <format>
 
 #include "core/hash.hpp"
+#include "core/json.hpp"
 #include "core/text.hpp"
 #include "gate/spec028.hpp"
-#include "core/json.hpp"
 
 namespace paceline::gate::spec028 {
 namespace {
@@ -36,8 +36,7 @@ Sample published(const record::Sample& sample, std::string phase) {
   result.completion_tokens = sample.tokens.size();
   result.elapsed_seconds =
       std::max(static_cast<double>(sample.elapsed_ns) / 1e9, k_shortest_seconds);
-  result.tokens_per_second =
-      static_cast<double>(result.completion_tokens) / result.elapsed_seconds;
+  result.tokens_per_second = static_cast<double>(result.completion_tokens) / result.elapsed_seconds;
   result.ttft_milliseconds = ttft_ms(sample);
   for (const record::Round& round : sample.rounds) {
     result.drafted_tokens += round.drafted;
@@ -80,7 +79,9 @@ Inputs inputs_of(const Record& record, const std::string& fixture, const Arm& ar
     for (const record::Sample& sample : record.sustained->samples) {
       if (sample.arm == arm.id) inputs.sustained.push_back(published(sample, "sustained"));
     }
-    inputs.sustained_end_unix_seconds = record.sustained->ended_at_unix_seconds;
+    if (record.sustained->ended_at_unix_seconds > 0) {  // else it was broken off
+      inputs.sustained_end_unix_seconds = record.sustained->ended_at_unix_seconds;
+    }
     inputs.last_window_seconds = record.sustained->last_window_seconds;
   }
   return inputs;
@@ -90,10 +91,9 @@ bool is_word(std::string_view text) {
   const auto letter_or_digit = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
   };
-  return !text.empty() && letter_or_digit(text.front()) &&
-         std::ranges::all_of(text, [&](char c) {
-           return letter_or_digit(c) || c == '.' || c == '_' || c == '-';
-         });
+  return !text.empty() && letter_or_digit(text.front()) && std::ranges::all_of(text, [&](char c) {
+    return letter_or_digit(c) || c == '.' || c == '_' || c == '-';
+  });
 }
 
 /// "organisation/name", the only kind of id that is published as it is.
@@ -183,21 +183,20 @@ Json to_json(const Evaluation& evaluation) {
 
 Json request_of(const Record& record, const std::string& fixture_id) {
   Json json = {{"stream", false}};
-  put(json, "temperature", record.plan.sampling.temperature);
-  put(json, "topP", record.plan.sampling.top_p);
   const auto fixture =
       std::ranges::find(record.plan.fixtures, fixture_id, &record::FixtureEvidence::id);
   if (fixture == record.plan.fixtures.end()) return json;
   json["stream"] = fixture->stream;
+  put(json, "temperature", fixture->temperature);
+  put(json, "topP", fixture->top_p);
   if (fixture->max_tokens > 0) json["maxTokens"] = fixture->max_tokens;
   return json;
 }
 
 Json host_of(const Record& record) {
   const auto& host = record.environment.host;
-  Json json = {{"machine", host.machine},
-               {"chip", host.chip},
-               {"hardwareModel", host.hardware_model}};
+  Json json = {
+      {"machine", host.machine}, {"chip", host.chip}, {"hardwareModel", host.hardware_model}};
   if (host.memory_gib() > 0) json["memoryGB"] = host.memory_gib();
   return json;
 }
@@ -237,11 +236,10 @@ Json fixture_result(const Record& record, const Policy& policy, const std::strin
   json["baselineSamples"] = to_json(inputs.baseline);
   json["specSamples"] = to_json(inputs.spec);
   json["sustainedSamples"] = to_json(inputs.sustained);
-  const auto evaluation =
-      evaluate(inputs, {.ratio_floor = policy.ratio_floor,
-                        .max_p95_latency_ratio = policy.spec028_latency_limit,
-                        .max_p95_ttft_ratio = policy.spec028_ttft_limit,
-                        .acceptance_floor = policy.acceptance_floor});
+  const auto evaluation = evaluate(inputs, {.ratio_floor = policy.ratio_floor,
+                                            .max_p95_latency_ratio = policy.spec028_latency_limit,
+                                            .max_p95_ttft_ratio = policy.spec028_ttft_limit,
+                                            .acceptance_floor = policy.acceptance_floor});
   if (evaluation) {
     json["evaluation"] = to_json(*evaluation);
   } else {

@@ -14,8 +14,8 @@
 namespace paceline::gate {
 namespace {
 
-constexpr std::size_t k_draws = 1000;           // of a bootstrap
-constexpr std::size_t k_bootstrap_from = 6;     // prompts of every class, see ratio_estimate
+constexpr std::size_t k_draws = 1000;        // of a bootstrap
+constexpr std::size_t k_bootstrap_from = 6;  // prompts of every class, see ratio_estimate
 constexpr double k_visible_skewness = 1.0;
 
 using Strata = std::vector<std::vector<double>>;
@@ -50,7 +50,8 @@ double log_gamma(double x) {
     return std::log(std::numbers::pi / std::sin(std::numbers::pi * x)) - log_gamma(1 - x);
   }
   double sum = k_terms[0];
-  for (std::size_t i = 1; i < k_terms.size(); ++i) sum += k_terms[i] / (x - 1 + static_cast<double>(i));
+  for (std::size_t i = 1; i < k_terms.size(); ++i)
+    sum += k_terms[i] / (x - 1 + static_cast<double>(i));
   const double t = x - 1 + 7.5;
   return 0.5 * std::log(2 * std::numbers::pi) + (x - 0.5) * std::log(t) - t + std::log(sum);
 }
@@ -130,9 +131,9 @@ std::optional<Estimate> refused(const std::optional<StratifiedMean>& mean, doubl
     return without_interval(mean, "the confidence must lie between 0 and 1");
   }
   if (!mean->standard_error) {
-    return without_interval(
-        mean, mean->n == 1 ? "one prompt cannot say how much prompts differ"
-                           : "no class has two prompts, so their spread is not known");
+    return without_interval(mean, mean->n == 1
+                                      ? "one prompt cannot say how much prompts differ"
+                                      : "no class has two prompts, so their spread is not known");
   }
   return std::nullopt;
 }
@@ -209,8 +210,7 @@ double t_quantile(double p, double degrees) {
   for (int i = 0; i < 200; ++i) {
     const double excess = t_tail(x, degrees) - tail;
     (excess > 0 ? low : high) = x;
-    const double density =
-        std::exp(log_constant - (degrees + 1) / 2 * std::log1p(x * x / degrees));
+    const double density = std::exp(log_constant - (degrees + 1) / 2 * std::log1p(x * x / degrees));
     double next = x + excess / density;
     if (!(next > low && next < high)) next = (low + high) / 2;
     if (std::abs(next - x) <= 1e-14 * std::abs(next)) return next;

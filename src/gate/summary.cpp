@@ -203,9 +203,9 @@ std::optional<double> decode_tokens_per_s(const Samples& samples) {
   std::vector<double> speeds;
   for (const Sample* sample : samples) {
     if (sample->tokens.size() < 2) continue;
-    const double seconds = (static_cast<double>(sample->elapsed_ns) -
-                            static_cast<double>(sample->first_token_ns)) /
-                           1e9;
+    const double seconds =
+        (static_cast<double>(sample->elapsed_ns) - static_cast<double>(sample->first_token_ns)) /
+        1e9;
     if (seconds > 0) speeds.push_back(static_cast<double>(sample->tokens.size() - 1) / seconds);
   }
   return median(speeds);

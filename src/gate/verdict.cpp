@@ -48,9 +48,9 @@ std::optional<std::size_t> further_pairs(const Comparison& comparison,
     return std::nullopt;
   }
   const double distance = std::abs(mean->mean - std::log(circumstances.policy.ratio_floor));
-  const double reach = (normal_quantile(0.5 + circumstances.policy.confidence / 2) +
-                        normal_quantile(0.8)) *
-                       *mean->standard_error;
+  const double reach =
+      (normal_quantile(0.5 + circumstances.policy.confidence / 2) + normal_quantile(0.8)) *
+      *mean->standard_error;
   const auto now = static_cast<double>(comparison.speedup.n);
   const double wanted = std::max(now * std::pow(reach / distance, 2), now + 1);
   if (!(wanted - now <= k_most_further_pairs)) return std::nullopt;
@@ -58,8 +58,8 @@ std::optional<std::size_t> further_pairs(const Comparison& comparison,
 }
 
 std::string nothing_drafted(const Comparison& comparison, const record::Arm& arm) {
-  const std::string so = std::format("{} drafted nothing in {}: ", arm.id,
-                                     counted(comparison.pairs, "pair"));
+  const std::string so =
+      std::format("{} drafted nothing in {}: ", arm.id, counted(comparison.pairs, "pair"));
   if (comparison.draft.rounds == 0) return so + "every text ended with its first token";
   if (arm.num_draft_tokens == 0) return so + "its draft depth is 0";
   switch (arm.kind) {
@@ -82,9 +82,10 @@ std::string nothing_drafted(const Comparison& comparison, const record::Arm& arm
 std::string outputs_differ(const Comparison& comparison) {
   const std::size_t all =
       comparison.outputs_equal + comparison.outputs_tied + comparison.outputs_different;
-  return std::format("outputs differ: in {} of {} the text is not that of plain decoding, and not "
-                     "by a numeric tie",
-                     comparison.outputs_different, counted(all, "pair"));
+  return std::format(
+      "outputs differ: in {} of {} the text is not that of plain decoding, and not "
+      "by a numeric tie",
+      comparison.outputs_different, counted(all, "pair"));
 }
 
 std::string guard_broken(const Guard& guard) {

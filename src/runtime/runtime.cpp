@@ -5,13 +5,13 @@
 
 namespace paceline::runtime {
 
-Result<BatchShape> check_batch(
-    std::span<const Row> rows, const RuntimeLimits& limits, std::size_t vocabulary_size,
-    const std::vector<std::optional<std::size_t>>& length_of_sequence) {
+Result<BatchShape> check_batch(std::span<const Row> rows, const RuntimeLimits& limits,
+                               std::size_t vocabulary_size,
+                               const std::vector<std::optional<std::size_t>>& length_of_sequence) {
   if (rows.size() > limits.rows) {
-    return fail(ErrorCode::invalid_argument,
-                std::format("{} rows in one pass, at most {} are allowed", rows.size(),
-                            limits.rows));
+    return fail(
+        ErrorCode::invalid_argument,
+        std::format("{} rows in one pass, at most {} are allowed", rows.size(), limits.rows));
   }
   BatchShape shape;
   shape.depth.resize(rows.size(), 0);
@@ -32,8 +32,8 @@ Result<BatchShape> check_batch(
       const auto parent = static_cast<std::size_t>(row.parent);
       if (row.parent < 0 || parent >= i || rows[parent].sequence != row.sequence) {
         return fail(ErrorCode::invalid_argument,
-                    std::format("row {} has parent {}, which is no earlier row of its sequence",
-                                i, row.parent));
+                    std::format("row {} has parent {}, which is no earlier row of its sequence", i,
+                                row.parent));
       }
       shape.depth[i] = shape.depth[parent] + 1;
       has_child[parent] = true;
@@ -49,9 +49,9 @@ Result<BatchShape> check_batch(
     if (has_child[i]) continue;
     const auto sequence = static_cast<std::size_t>(rows[i].sequence);
     if (++leaves[sequence] > limits.leaves) {
-      return fail(ErrorCode::invalid_argument,
-                  std::format("more than {} leaves in the rows of sequence {}", limits.leaves,
-                              sequence));
+      return fail(
+          ErrorCode::invalid_argument,
+          std::format("more than {} leaves in the rows of sequence {}", limits.leaves, sequence));
     }
   }
   return shape;
@@ -78,8 +78,8 @@ Result<void> check_path(std::span<const Row> rows, SequenceId sequence,
 Result<std::vector<Token>> chat_tokens(const Vocabulary& vocabulary,
                                        const std::vector<ChatMessage>& messages) {
   PACELINE_TRY(const auto chat, vocabulary.render_chat(messages));
-  return vocabulary.tokenize(chat.text, {.add_special = !chat.adds_begin_of_text,
-                                         .parse_special = true});
+  return vocabulary.tokenize(chat.text,
+                             {.add_special = !chat.adds_begin_of_text, .parse_special = true});
 }
 
 }  // namespace paceline::runtime

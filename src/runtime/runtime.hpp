@@ -44,17 +44,17 @@ struct Row {
 /// Limits that a runtime is made for. What does not fit is refused at creation.
 struct RuntimeLimits {
   std::size_t sequences = 1;
-  std::size_t context = 0;     // tokens per sequence; 0: what the model was trained for, capped
-  std::size_t rows = 512;      // most rows of one pass
-  std::size_t leaves = 1;      // most leaves of one sequence's tree in a pass; 1: chains only
-  std::size_t threads = 0;     // 0: cores of the affinity mask
-  bool features = false;       // rows may want features
+  std::size_t context = 0;  // tokens per sequence; 0: what the model was trained for, capped
+  std::size_t rows = 512;   // most rows of one pass
+  std::size_t leaves = 1;   // most leaves of one sequence's tree in a pass; 1: chains only
+  std::size_t threads = 0;  // 0: cores of the affinity mask
+  bool features = false;    // rows may want features
 };
 
 struct Capabilities {
-  bool rollback = true;        // truncate and partial accept work at any length
+  bool rollback = true;              // truncate and partial accept work at any length
   std::string rollback_reason = {};  // why not, where rollback is false
-  bool trees = false;          // rows may branch (limits.leaves > 1)
+  bool trees = false;                // rows may branch (limits.leaves > 1)
   bool features = false;
   /// "yes": equal bits for every number of rows. "unknown": depends on back end and weights.
   bool exact_widths = false;
@@ -62,11 +62,11 @@ struct Capabilities {
 
 /// Facts for the record. Unknown numbers are absent.
 struct RuntimeInfo {
-  std::string name;            // "toy", "llama", "native"
-  std::string build;           // library version
-  std::string backend;         // for example "CPU (avx512_vnni)"
+  std::string name;     // "toy", "llama", "native"
+  std::string build;    // library version
+  std::string backend;  // for example "CPU (avx512_vnni)"
   std::size_t threads = 0;
-  std::size_t context = 0;     // tokens per sequence in effect
+  std::size_t context = 0;  // tokens per sequence in effect
   std::size_t rows = 0;
   std::string kv_type_k;
   std::string kv_type_v;
@@ -151,9 +151,9 @@ class Model {
 struct BatchShape {
   std::vector<std::size_t> depth;  // [rows] rows between a row and its committed end
 };
-Result<BatchShape> check_batch(
-    std::span<const Row> rows, const RuntimeLimits& limits, std::size_t vocabulary_size,
-    const std::vector<std::optional<std::size_t>>& length_of_sequence);
+Result<BatchShape> check_batch(std::span<const Row> rows, const RuntimeLimits& limits,
+                               std::size_t vocabulary_size,
+                               const std::vector<std::optional<std::size_t>>& length_of_sequence);
 
 /// Checks a path for `Runtime::accept`: in range, of this sequence, each the parent of the next.
 Result<void> check_path(std::span<const Row> rows, SequenceId sequence,

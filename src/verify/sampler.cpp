@@ -141,10 +141,10 @@ Token Sampler::draw(std::uint64_t position) {
   double total = 0;
   for (std::size_t i = 0; i < candidates_.size(); ++i) {
     // A logit of -inf gives weight 0; two of +inf share the draw.
-    const double distance = candidates_[i].logit == largest
-                                ? 0
-                                : static_cast<double>(candidates_[i].logit) -
-                                      static_cast<double>(largest);
+    const double distance =
+        candidates_[i].logit == largest
+            ? 0
+            : static_cast<double>(candidates_[i].logit) - static_cast<double>(largest);
     weights_[i] = std::exp(distance / options_.temperature);
     total += weights_[i];
   }

@@ -16,10 +16,10 @@ namespace paceline::verify {
 
 /// Steps run in this order: logit bias, penalties, top-k, top-p, min-p, temperature, draw.
 struct SamplerOptions {
-  double temperature = 0;  // 0: the largest logit, lowest id of equals
-  std::size_t top_k = 0;   // 0: off
-  double top_p = 1;        // 1: off
-  double min_p = 0;        // 0: off; relative to the most probable token
+  double temperature = 0;         // 0: the largest logit, lowest id of equals
+  std::size_t top_k = 0;          // 0: off
+  double top_p = 1;               // 1: off
+  double min_p = 0;               // 0: off; relative to the most probable token
   double repetition_penalty = 1;  // Keskar et al. 2019: divides positive, multiplies negative
   double presence_penalty = 0;
   double frequency_penalty = 0;

@@ -202,9 +202,7 @@ TEST(CheckWritable, SaysWhatReplaceFileWouldStumbleOver) {
   EXPECT_THAT(check_writable(""), FailsWith(ErrorCode::invalid_argument));
 }
 
-TEST(CheckWritable, AllowsADevice) {
-  EXPECT_THAT(check_writable("/dev/null"), IsOk());
-}
+TEST(CheckWritable, AllowsADevice) { EXPECT_THAT(check_writable("/dev/null"), IsOk()); }
 
 /// Sets an environment variable, or unsets it (null), until the end of the scope.
 class Environment {

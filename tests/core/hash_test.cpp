@@ -73,9 +73,7 @@ TEST(Sha256File, NamesWhatIsMissing) {
               FailsWith(ErrorCode::not_found, testing::HasSubstr("/nowhere/x")));
 }
 
-TEST(Sha256File, RefusesAFolder) {
-  EXPECT_THAT(sha256_file("/"), FailsWith(ErrorCode::io));
-}
+TEST(Sha256File, RefusesAFolder) { EXPECT_THAT(sha256_file("/"), FailsWith(ErrorCode::io)); }
 
 TEST(Sha256File, StopsWhenAsked) {
   const TemporaryFolder folder;

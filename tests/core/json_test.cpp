@@ -25,16 +25,35 @@ TEST(ParseJson, ReadsValues) {
 }
 
 TEST(ParseJson, NamesSourceAndPlaceOfAFault) {
-  EXPECT_THAT(parse_json("{\n \"a\": }", "request.json"),
-              FailsWith(ErrorCode::bad_format,
-                        AllOf(HasSubstr("request.json"), HasSubstr("line 2"))));
+  EXPECT_THAT(
+      parse_json("{\n \"a\": }", "request.json"),
+      FailsWith(ErrorCode::bad_format, AllOf(HasSubstr("request.json"), HasSubstr("line 2"))));
 }
 
 TEST(ParseJson, NeverThrows) {
-  const std::vector<std::string> bad{
-      "",        " ",          "{",           "[1,]",        "nul",  "{\"a\":1}x", "\"\xff\"", "'a'",
-      "1e99999", "-1e99999",   "[1e400]",     "\"\\ud800\"", "01",   "+1",         "NaN",      "\x01",
-      "{\"a\"}", "\"\\uzzzz\"", "{\"a\":1e999}", std::string("\0", 1), "\xef\xbb", "[", "]"};
+  const std::vector<std::string> bad{"",
+                                     " ",
+                                     "{",
+                                     "[1,]",
+                                     "nul",
+                                     "{\"a\":1}x",
+                                     "\"\xff\"",
+                                     "'a'",
+                                     "1e99999",
+                                     "-1e99999",
+                                     "[1e400]",
+                                     "\"\\ud800\"",
+                                     "01",
+                                     "+1",
+                                     "NaN",
+                                     "\x01",
+                                     "{\"a\"}",
+                                     "\"\\uzzzz\"",
+                                     "{\"a\":1e999}",
+                                     std::string("\0", 1),
+                                     "\xef\xbb",
+                                     "[",
+                                     "]"};
   for (const std::string& text : bad) {
     EXPECT_THAT(parse_json(text, "here"), FailsWith(ErrorCode::bad_format, HasSubstr("here")))
         << text;
@@ -49,9 +68,7 @@ TEST(DumpJson, ReplacesBytesThatAreNoText) {
   EXPECT_EQ(dump_json(Json{{"a", "x\xff"}}), "{\"a\":\"x\xef\xbf\xbd\"}");
 }
 
-TEST(DumpJson, IndentsWhenAsked) {
-  EXPECT_EQ(dump_json(Json{{"a", 1}}, 2), "{\n  \"a\": 1\n}");
-}
+TEST(DumpJson, IndentsWhenAsked) { EXPECT_EQ(dump_json(Json{{"a", 1}}, 2), "{\n  \"a\": 1\n}"); }
 
 TEST(Read, GivesMembers) {
   const Json object{{"i", 7}, {"d", 2.5}, {"s", "x"}, {"b", true}, {"n", -3}};
@@ -66,10 +83,11 @@ TEST(Read, GivesMembers) {
 TEST(Read, NamesPathAndBothTypes) {
   const Json object{{"a", "text"}};
   EXPECT_THAT(read<double>(object, "a", "record.host"),
-              FailsWith(ErrorCode::bad_format,
-                        AllOf(HasSubstr("record.host.a"), HasSubstr("string"), HasSubstr("number"))));
-  EXPECT_THAT(read<double>(object, "b", "record.host"),
-              FailsWith(ErrorCode::bad_format, AllOf(HasSubstr("record.host"), HasSubstr("\"b\""))));
+              FailsWith(ErrorCode::bad_format, AllOf(HasSubstr("record.host.a"),
+                                                     HasSubstr("string"), HasSubstr("number"))));
+  EXPECT_THAT(
+      read<double>(object, "b", "record.host"),
+      FailsWith(ErrorCode::bad_format, AllOf(HasSubstr("record.host"), HasSubstr("\"b\""))));
   EXPECT_THAT(read<double>(Json::array(), "b", "record"),
               FailsWith(ErrorCode::bad_format, HasSubstr("array")));
 }

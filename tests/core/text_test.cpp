@@ -16,7 +16,9 @@ const std::string k_replacement = "\xef\xbf\xbd";
 
 /// The encoding of one code point, by the definition (RFC 3629, section 3).
 std::string encode(char32_t point) {
-  const auto byte = [](char32_t bits) { return static_cast<char>(static_cast<unsigned char>(bits)); };
+  const auto byte = [](char32_t bits) {
+    return static_cast<char>(static_cast<unsigned char>(bits));
+  };
   if (point < 0x80) return {byte(point)};
   if (point < 0x800) return {byte(0xc0 | (point >> 6)), byte(0x80 | (point & 0x3f))};
   if (point < 0x10000) {
@@ -175,9 +177,12 @@ TEST(Escape, MarksWhatItCutOff) {
 }
 
 TEST(Escape, NeverCutsInsideACharacterOrAnEscape) {
-  const std::vector<std::string> texts{
-      "\xc3\xbc\xc3\xbc\xc3\xbc\xc3\xbc", "x\xf0\x9f\x99\x82y\xf0\x9f\x99\x82z", "a\nb\nc\nd",
-      "\xff\xff\xff\xff",                 "\x01\x02\x03",                         "\xf0\x9f\xf0\x9f"};
+  const std::vector<std::string> texts{"\xc3\xbc\xc3\xbc\xc3\xbc\xc3\xbc",
+                                       "x\xf0\x9f\x99\x82y\xf0\x9f\x99\x82z",
+                                       "a\nb\nc\nd",
+                                       "\xff\xff\xff\xff",
+                                       "\x01\x02\x03",
+                                       "\xf0\x9f\xf0\x9f"};
   for (const std::string& text : texts) {
     const std::string whole = escape(text);
     for (std::size_t limit = 0; limit <= whole.size(); ++limit) {

@@ -55,10 +55,11 @@ struct Made {
   FakeRuntime* runtime = nullptr;  // owned by the drafter
 };
 
-Made make(const runtime::RuntimeLimits& limits, DraftModelOptions options = {},
-          FakeRuntime::Logits logits = [](std::span<const Token> context) {
-            return peak(next_after(context), 3);
-          }) {
+Made make(
+    const runtime::RuntimeLimits& limits, DraftModelOptions options = {},
+    FakeRuntime::Logits logits = [](std::span<const Token> context) {
+      return peak(next_after(context), 3);
+    }) {
   if (options.target_vocabulary == 0) options.target_vocabulary = k_vocabulary;
   auto owned = std::make_unique<FakeRuntime>(k_vocabulary, limits, std::move(logits));
   FakeRuntime* const runtime = owned.get();
@@ -110,8 +111,8 @@ TEST(DraftModelDrafter, IsInStepWithTheTextAfterEveryAcceptCount) {
         ASSERT_THAT(made.drafter->observe(slot, text), IsOk());
         std::vector<Token> round = draft_once(*made.drafter, slot, depth);
         // The accepted ones, and the target's own token, which differs from the draft's.
-        const Token own = to_token((to_index(accepted < depth ? round[accepted] : Token{0}) + 1) %
-                                   k_vocabulary);
+        const Token own =
+            to_token((to_index(accepted < depth ? round[accepted] : Token{0}) + 1) % k_vocabulary);
         round.resize(accepted);
         round.push_back(own);
         ASSERT_THAT(made.drafter->observe(slot, round), IsOk());
@@ -252,10 +253,10 @@ TEST(DraftModelDrafter, StopsBeforeATokenBelowTheConfidence) {
 }
 
 TEST(DraftModelDrafter, NeverProposesWhatTheTargetDoesNotKnow) {
-  Made made = make(roomy(), {.confidence = 0, .target_vocabulary = 5},
-                   [](std::span<const Token> context) {
-                     return peak(to_token(context.size()), 3);  // 1, 2, 3, 4, then 5
-                   });
+  Made made =
+      make(roomy(), {.confidence = 0, .target_vocabulary = 5}, [](std::span<const Token> context) {
+        return peak(to_token(context.size()), 3);  // 1, 2, 3, 4, then 5
+      });
   const DraftSlot slot = value_of(made.drafter->open());
   ASSERT_THAT(made.drafter->observe(slot, tokens({0})), IsOk());
   EXPECT_EQ(draft_once(*made.drafter, slot, 7), tokens({1, 2, 3, 4}));

@@ -54,7 +54,8 @@ DraftTree reference(const std::vector<Token>& text, std::size_t depth,
 
 std::vector<std::pair<int, int>> shape(const DraftTree& tree) {
   std::vector<std::pair<int, int>> nodes;
-  for (const DraftTree::Node& node : tree.nodes) nodes.emplace_back(to_int(node.token), node.parent);
+  for (const DraftTree::Node& node : tree.nodes)
+    nodes.emplace_back(to_int(node.token), node.parent);
   return nodes;
 }
 
@@ -177,9 +178,8 @@ TEST(LookupDrafter, IsBusyWhenItsSlotsAreInUse) {
 
 TEST(LookupDrafter, ClearsTheTreeOfARequest) {
   auto drafter = value_of(make_lookup_drafter({}));
-  DraftRequest request{.slot = value_of(drafter->open()),
-                       .depth = 3,
-                       .tree = DraftTree::chain(tokens({5, 6}))};
+  DraftRequest request{
+      .slot = value_of(drafter->open()), .depth = 3, .tree = DraftTree::chain(tokens({5, 6}))};
   ASSERT_THAT(drafter->draft(std::span(&request, 1), {}), IsOk());
   EXPECT_TRUE(request.tree.empty());
 }

@@ -114,8 +114,8 @@ TEST_P(Batch, OfManyTextsEqualsEachAlone) {
     const auto expected = alone(requests);
     std::vector<std::size_t> joins(count);
     for (std::size_t& join : joins) join = random.below(2) == 0 ? 0 : random.below(30);
-    const auto target = make_toy_runtime(
-        k_target, {.sequences = count, .context = 120, .rows = rows, .leaves = 4});
+    const auto target =
+        make_toy_runtime(k_target, {.sequences = count, .context = 120, .rows = rows, .leaves = 4});
     test::ManualClock clock(Nanoseconds{5});
     const auto lookup = value_of(draft::make_lookup_drafter(
         {.shortest_ngram = 1, .longest_ngram = 5, .branches = 4, .slots = count}));
@@ -149,7 +149,8 @@ TEST(Batch, KeepsTheDraftersOfFourTextsApart) {
     const std::size_t script = to_index(prompt[0]) % 3;  // wrong at other places in each text
     return test::propose_script(
         prompt, scripts.at(prompt), [=](std::size_t index) { return (index + script) % 4 == 0; },
-        [](Token token) { return to_token((to_index(token) + 1) % k_vocabulary); })(observed, depth);
+        [](Token token) { return to_token((to_index(token) + 1) % k_vocabulary); })(observed,
+                                                                                    depth);
   };
   std::vector<Outcome> single;
   for (const GenerationOptions& request : requests) {
@@ -210,16 +211,16 @@ TEST(Batch, LetsALongPromptShareThePassesOfAText) {
   const auto target = make_toy_runtime(k_target, {.sequences = 2, .context = 120, .rows = 8});
   test::ManualClock clock;
   Engine engine(*target, vocabulary(), nullptr, clock);
-  const auto writing = value_of(
-      engine.start({.prompt = test::random_prompt(2, 1, k_vocabulary), .max_tokens = 30}));
+  const auto writing =
+      value_of(engine.start({.prompt = test::random_prompt(2, 1, k_vocabulary), .max_tokens = 30}));
   Generation* const first[] = {writing.get()};
   ASSERT_THAT(engine.step(first, {}), test::IsOk());
-  const auto late = value_of(
-      engine.start({.prompt = test::random_prompt(50, 2, k_vocabulary), .max_tokens = 5}));
+  const auto late =
+      value_of(engine.start({.prompt = test::random_prompt(50, 2, k_vocabulary), .max_tokens = 5}));
   Generation* const both[] = {late.get(), writing.get()};
   for (std::size_t step = 1; step <= 8; ++step) {
     ASSERT_THAT(engine.step(both, {}), test::IsOk());
-    EXPECT_EQ(writing->tokens().size(), 1 + step);  // not stalled by the prompt
+    EXPECT_EQ(writing->tokens().size(), 1 + step);          // not stalled by the prompt
     EXPECT_EQ(late->tokens().size(), step == 8 ? 1U : 0U);  // 7 rows of it in each pass
   }
 }
@@ -228,8 +229,8 @@ TEST(Batch, DoesNothingWhenAllTextsAreFinished) {
   const auto target = make_toy_runtime(k_target, {.context = 120, .rows = 8});
   test::ManualClock clock;
   Engine engine(*target, vocabulary(), nullptr, clock);
-  const auto text = value_of(
-      engine.start({.prompt = test::random_prompt(2, 1, k_vocabulary), .max_tokens = 1}));
+  const auto text =
+      value_of(engine.start({.prompt = test::random_prompt(2, 1, k_vocabulary), .max_tokens = 1}));
   ASSERT_THAT(engine.run(*text, {}), test::IsOk());
   Generation* const texts[] = {text.get()};
   const auto before = target->counters().forwards;

@@ -63,10 +63,9 @@ Outcome speculate(const Scene& scene, GenerationOptions options, std::size_t dep
                   const Wrong& wrong) {
   FakeRuntime target = scene.make_target();
   const FakeVocabulary vocabulary(scene.pieces, scene.ends);
-  FakeDrafter drafter(
-      test::propose_script(scene.prompt, scene.truth, wrong, [&](Token token) {
-        return to_token((to_index(token) + 1) % scene.pieces.size());
-      }));
+  FakeDrafter drafter(test::propose_script(scene.prompt, scene.truth, wrong, [&](Token token) {
+    return to_token((to_index(token) + 1) % scene.pieces.size());
+  }));
   options.num_draft_tokens = depth;
   return run_checked({&target, &vocabulary, &drafter}, std::move(options));
 }
@@ -124,13 +123,14 @@ TEST(EveryAcceptMask, KeepsTheDraftModelInStepWithTheTarget) {
     const FakeVocabulary vocabulary(scene.pieces);
     // A draft model that agrees with the target except at the places of the mask. It depends on
     // the length only, so it has an opinion after wrong tokens too.
-    auto owned = std::make_unique<FakeRuntime>(8, scene.limits, [&](std::span<const Token> context) {
-      std::vector<float> logits(8, 0.0f);
-      const std::size_t index = context.size() - scene.prompt.size();
-      const Token truth = index < scene.truth.size() ? scene.truth[index] : Token{0};
-      logits[(to_index(truth) + (wrong(index) ? 1 : 0)) % 8] = 1;
-      return logits;
-    });
+    auto owned =
+        std::make_unique<FakeRuntime>(8, scene.limits, [&](std::span<const Token> context) {
+          std::vector<float> logits(8, 0.0f);
+          const std::size_t index = context.size() - scene.prompt.size();
+          const Token truth = index < scene.truth.size() ? scene.truth[index] : Token{0};
+          logits[(to_index(truth) + (wrong(index) ? 1 : 0)) % 8] = 1;
+          return logits;
+        });
     FakeRuntime* const draft = owned.get();
     const auto drafter =
         value_of(draft::make_draft_model_drafter(std::move(owned), {.target_vocabulary = 8}));
@@ -174,7 +174,8 @@ TEST(EmptyDrafts, ArePlainRounds) {
 
 TEST(EndOfText, CutsTheAcceptedRunAtEveryPlace) {
   for (std::size_t end = 0; end <= 7; ++end) {
-    Scene scene{.truth = tokens({4, 5, 6, 4, 5, 6, 4, 5, 6, 4}), .pieces = letters(8), .ends = {Token{7}}};
+    Scene scene{
+        .truth = tokens({4, 5, 6, 4, 5, 6, 4, 5, 6, 4}), .pieces = letters(8), .ends = {Token{7}}};
     scene.truth[end] = Token{7};
     const Outcome expected = plain(scene, scene.options(10));
     ASSERT_EQ(expected.finish, FinishReason::stop);
@@ -264,21 +265,38 @@ INSTANTIATE_TEST_SUITE_P(
         StopCase{"two_tokens", {"x", "a", "b", "y"}, {"ab"}, 9, "x", 3, FinishReason::stop},
         StopCase{"three_tokens", {"x", "a", "b", "c", "y"}, {"abc"}, 9, "x", 4, FinishReason::stop},
         StopCase{"inside_a_token", {"x", "yabz", "w"}, {"ab"}, 9, "xy", 2, FinishReason::stop},
-        StopCase{"from_the_middle_of_a_token", {"xa", "by", "w"}, {"ab"}, 9, "x", 2, FinishReason::stop},
+        StopCase{
+            "from_the_middle_of_a_token", {"xa", "by", "w"}, {"ab"}, 9, "x", 2, FinishReason::stop},
         StopCase{"false_start", {"a", "a", "b", "y"}, {"ab"}, 9, "a", 3, FinishReason::stop},
         StopCase{"whole_text", {"a", "b", "y"}, {"ab"}, 9, "", 2, FinishReason::stop},
         StopCase{"first_token", {"ab", "y"}, {"ab"}, 9, "", 1, FinishReason::stop},
-        StopCase{"several", {"x", "c", "a", "b"}, {"ab", "ca", "zz"}, 9, "x", 3, FinishReason::stop},
-        StopCase{"at_3_with_cap_5", {"x", "y", "ab", "z", "w"}, {"ab"}, 5, "xy", 3, FinishReason::stop},
+        StopCase{
+            "several", {"x", "c", "a", "b"}, {"ab", "ca", "zz"}, 9, "x", 3, FinishReason::stop},
+        StopCase{
+            "at_3_with_cap_5", {"x", "y", "ab", "z", "w"}, {"ab"}, 5, "xy", 3, FinishReason::stop},
         StopCase{"at_the_cap", {"x", "y", "ab", "z"}, {"ab"}, 3, "xy", 3, FinishReason::stop},
-        StopCase{"behind_the_cap", {"x", "y", "z", "ab"}, {"ab"}, 3, "xyz", 3, FinishReason::length},
-        StopCase{"half_at_the_cap", {"x", "y", "a", "b"}, {"ab"}, 3, "xya", 3, FinishReason::length},
+        StopCase{
+            "behind_the_cap", {"x", "y", "z", "ab"}, {"ab"}, 3, "xyz", 3, FinishReason::length},
+        StopCase{
+            "half_at_the_cap", {"x", "y", "a", "b"}, {"ab"}, 3, "xya", 3, FinishReason::length},
         StopCase{"half_at_the_end", {"x", "y", "a"}, {"ab"}, 9, "xya", 4, FinishReason::stop},
         StopCase{"in_the_prompt_only", {"x", "y"}, {"aba"}, 9, "xy", 3, FinishReason::stop},
         StopCase{"across_prompt_and_text", {"b", "y"}, {"ab"}, 9, "by", 3, FinishReason::stop},
         StopCase{"empty", {"x", "y"}, {""}, 9, "xy", 3, FinishReason::stop},
-        StopCase{"cut_character", {"x", "\xe2\x82", "\xac", "y"}, {"\xe2\x82\xac"}, 9, "x", 3, FinishReason::stop},
-        StopCase{"cut_character_at_the_cap", {"x", "\xe2\x82", "\xac"}, {}, 2, "x\xef\xbf\xbd", 2, FinishReason::length}),
+        StopCase{"cut_character",
+                 {"x", "\xe2\x82", "\xac", "y"},
+                 {"\xe2\x82\xac"},
+                 9,
+                 "x",
+                 3,
+                 FinishReason::stop},
+        StopCase{"cut_character_at_the_cap",
+                 {"x", "\xe2\x82", "\xac"},
+                 {},
+                 2,
+                 "x\xef\xbf\xbd",
+                 2,
+                 FinishReason::length}),
     [](const auto& tested) { return tested.param.name; });
 
 TEST(ContextEnd, IsTheSameAtEveryDistance) {
@@ -390,9 +408,8 @@ TEST(Requests, StartFreshEachTime) {
       test::make_toy_runtime(name + ",agree=0.8", {.context = 200, .rows = 16}),
       {.target_vocabulary = 32}));
   for (draft::Drafter* const drafter : {lookup.get(), model.get()}) {
-    const GenerationOptions options{.prompt = test::random_prompt(20, 5, 32),
-                                    .max_tokens = 60,
-                                    .num_draft_tokens = 4};
+    const GenerationOptions options{
+        .prompt = test::random_prompt(20, 5, 32), .max_tokens = 60, .num_draft_tokens = 4};
     const Outcome first = run_checked({target.get(), &vocabulary, drafter}, options);
     EXPECT_GT(first.accepted(), 0U);
     for (int again = 0; again < 2; ++again) {

@@ -47,12 +47,11 @@ std::array<std::vector<std::size_t>, k_vocabulary> count_pairs(FakeDrafter* draf
   const FakeVocabulary vocabulary({"a", "b", "c", "d"});
   for (std::uint64_t seed = 0; seed < 150; ++seed) {
     FakeRuntime target = make_target();
-    const test::Outcome outcome =
-        test::run_checked({&target, &vocabulary, drafter},
-                          {.prompt = {Token{0}},
-                           .max_tokens = 200,
-                           .sampler = {.temperature = 1, .seed = seed},
-                           .num_draft_tokens = depth});
+    const test::Outcome outcome = test::run_checked({&target, &vocabulary, drafter},
+                                                    {.prompt = {Token{0}},
+                                                     .max_tokens = 200,
+                                                     .sampler = {.temperature = 1, .seed = seed},
+                                                     .num_draft_tokens = depth});
     Token last{0};
     for (const Token token : outcome.tokens) {
       ++counts[to_index(last)][to_index(token)];

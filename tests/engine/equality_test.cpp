@@ -108,10 +108,11 @@ TEST_P(EveryDrafter, WritesThePlainTextInEverySamplerAndDepth) {
     const std::string name = std::format("toy:{},vocab={}", seed, k_vocabulary);
     const auto vocabulary = runtime::make_toy_model(value_of(runtime::parse_toy_name(name)));
     for (const verify::SamplerOptions& sampler : samplers()) {
-      GenerationOptions options{.prompt = random_prompt(5 + 8 * seed, seed, k_vocabulary),
-                                .max_tokens = 90 + seed,
-                                .stop = seed % 2 == 0 ? std::vector<std::string>{} : std::vector<std::string>{"a!", "~"},
-                                .sampler = sampler};
+      GenerationOptions options{
+          .prompt = random_prompt(5 + 8 * seed, seed, k_vocabulary),
+          .max_tokens = 90 + seed,
+          .stop = seed % 2 == 0 ? std::vector<std::string>{} : std::vector<std::string>{"a!", "~"},
+          .sampler = sampler};
       const runtime::RuntimeLimits limits{.sequences = 1, .context = 300, .rows = 40, .leaves = 33};
       const auto plain_target = make_toy_runtime(name, limits);
       const Outcome plain = run_plain({plain_target.get(), &vocabulary->vocabulary()}, options);
@@ -145,16 +146,16 @@ TEST_P(EveryDrafter, WritesThePlainTextInEverySamplerAndDepth) {
 
 INSTANTIATE_TEST_SUITE_P(
     Drafters, EveryDrafter,
-    testing::Values(
-        Case{"lookup", lookup({.shortest_ngram = 1, .longest_ngram = 4}), false},
-        Case{"lookup_tree", lookup({.shortest_ngram = 1, .longest_ngram = 5, .branches = 4}), false},
-        Case{"draft_model", draft_model(0.8, 0), true},
-        Case{"draft_model_confident", draft_model(0.9, 0.45), false},
-        Case{"draft_model_wrong", draft_model(0, 0), false},
-        Case{"script_half", scripted(0.5, 0), true},
-        Case{"script_most", scripted(0.85, 0), true},
-        Case{"script_tree", scripted(0.8, 1), true},
-        Case{"script_wide_tree", scripted(0.85, 2), true}),
+    testing::Values(Case{"lookup", lookup({.shortest_ngram = 1, .longest_ngram = 4}), false},
+                    Case{"lookup_tree",
+                         lookup({.shortest_ngram = 1, .longest_ngram = 5, .branches = 4}), false},
+                    Case{"draft_model", draft_model(0.8, 0), true},
+                    Case{"draft_model_confident", draft_model(0.9, 0.45), false},
+                    Case{"draft_model_wrong", draft_model(0, 0), false},
+                    Case{"script_half", scripted(0.5, 0), true},
+                    Case{"script_most", scripted(0.85, 0), true},
+                    Case{"script_tree", scripted(0.8, 1), true},
+                    Case{"script_wide_tree", scripted(0.85, 2), true}),
     [](const auto& tested) { return std::string(tested.param.name); });
 
 // After any text the cache is a cache built from nothing: equal logits for the next token.
@@ -163,9 +164,10 @@ TEST(Engine, LeavesTheCacheOfAFreshSequence) {
   const auto model = runtime::make_toy_model(value_of(runtime::parse_toy_name(name)));
   for (std::size_t max_tokens = 1; max_tokens <= 40; ++max_tokens) {
     test::ManualClock clock;
-    const auto target = make_toy_runtime(
-        name, {.sequences = 2, .context = 100, .rows = 80, .leaves = 33});
-    GenerationOptions options{.prompt = random_prompt(4, 1, k_vocabulary), .max_tokens = max_tokens};
+    const auto target =
+        make_toy_runtime(name, {.sequences = 2, .context = 100, .rows = 80, .leaves = 33});
+    GenerationOptions options{.prompt = random_prompt(4, 1, k_vocabulary),
+                              .max_tokens = max_tokens};
     const Outcome plain = run_plain({target.get(), &model->vocabulary()}, options);
     const auto drafter = scripted(0.7, 2)({name, options.prompt, plain.tokens});
     Engine engine(*target, model->vocabulary(), drafter.get(), clock);
@@ -176,8 +178,8 @@ TEST(Engine, LeavesTheCacheOfAFreshSequence) {
     std::vector<Token> whole = options.prompt;
     whole.insert(whole.end(), plain.tokens.begin(), plain.tokens.end());
     const auto fresh = value_of(target->create_sequence());
-    std::vector<runtime::Row> rows{{runtime::SequenceId{0}, whole.back(), runtime::k_committed_end,
-                                    runtime::Wants::logits}};
+    std::vector<runtime::Row> rows{
+        {runtime::SequenceId{0}, whole.back(), runtime::k_committed_end, runtime::Wants::logits}};
     for (std::size_t i = 0; i < whole.size(); ++i) {
       const auto parent = i == 0 ? runtime::k_committed_end : static_cast<std::int32_t>(i);
       rows.push_back({fresh, whole[i], parent, runtime::Wants::logits});

@@ -82,7 +82,8 @@ TEST(Start, RefusesWhatCannotBeDone) {
 TEST(Start, RefusesDraftsWithoutADrafter) {
   Parts parts;
   Engine engine(parts.target, parts.vocabulary, nullptr, parts.clock);
-  EXPECT_THAT(engine.start(parts.options()), FailsWith(ErrorCode::unsupported, HasSubstr("drafter")));
+  EXPECT_THAT(engine.start(parts.options()),
+              FailsWith(ErrorCode::unsupported, HasSubstr("drafter")));
 }
 
 TEST(Start, RefusesDraftsOnATargetThatCannotRollBackButWritesPlainly) {
@@ -232,7 +233,8 @@ TEST(Failure, OfAPassLeavesTheTextAsItWasAndItCanGoOn) {
     Parts parts;
     parts.target.before = fail_once(Call::forward, passes);
     const auto text = value_of(parts.engine.start(parts.options()));
-    EXPECT_THAT(parts.engine.run(*text, {}), FailsWith(ErrorCode::runtime_failed, HasSubstr("purpose")));
+    EXPECT_THAT(parts.engine.run(*text, {}),
+                FailsWith(ErrorCode::runtime_failed, HasSubstr("purpose")));
     EXPECT_FALSE(text->failed());
     ASSERT_THAT(parts.engine.run(*text, {}), IsOk());
     EXPECT_EQ(text->tokens(), k_truth) << passes;
@@ -247,7 +249,8 @@ TEST(Failure, OfTheDrafterLeavesTheTextAsItWasAndItCanGoOn) {
     return {};
   };
   const auto text = value_of(parts.engine.start(parts.options()));
-  EXPECT_THAT(parts.engine.run(*text, {}), FailsWith(ErrorCode::runtime_failed, HasSubstr("draft")));
+  EXPECT_THAT(parts.engine.run(*text, {}),
+              FailsWith(ErrorCode::runtime_failed, HasSubstr("draft")));
   EXPECT_EQ(text->tokens().size(), 1U);
   failing = false;
   ASSERT_THAT(parts.engine.run(*text, {}), IsOk());
@@ -260,7 +263,8 @@ TEST(Failure, OfAnAcceptEndsTheTextForGood) {
     Parts parts;
     parts.target.before = fail_once(Call::accept, passes);
     auto text = value_of(parts.engine.start(parts.options()));
-    EXPECT_THAT(parts.engine.run(*text, {}), FailsWith(ErrorCode::runtime_failed, HasSubstr("purpose")));
+    EXPECT_THAT(parts.engine.run(*text, {}),
+                FailsWith(ErrorCode::runtime_failed, HasSubstr("purpose")));
     EXPECT_TRUE(text->failed());
     EXPECT_THAT(parts.engine.run(*text, {}), FailsWith(ErrorCode::runtime_failed));
     text.reset();
@@ -279,7 +283,8 @@ TEST(Failure, OfOneTextDoesNotCostTheOthersAToken) {
     std::vector<Token> delivered[2];
     std::string shown[2];
     const auto take = [&](std::size_t index, const Delivery& delivery) {
-      delivered[index].insert(delivered[index].end(), delivery.tokens.begin(), delivery.tokens.end());
+      delivered[index].insert(delivered[index].end(), delivery.tokens.begin(),
+                              delivery.tokens.end());
       shown[index] += delivery.text;
     };
     while (!first->failed() && !second->failed()) {
@@ -315,7 +320,8 @@ TEST(Failure, OfTheDraftModelsRollbackIsAnErrorOfTheStep) {
       value_of(draft::make_draft_model_drafter(std::move(owned), {.target_vocabulary = 8}));
   Engine engine(parts.target, parts.vocabulary, drafter.get(), parts.clock);
   const auto text = value_of(engine.start(parts.options()));
-  EXPECT_THAT(engine.run(*text, {}), FailsWith(ErrorCode::runtime_failed, HasSubstr("kept 5 of 4")));
+  EXPECT_THAT(engine.run(*text, {}),
+              FailsWith(ErrorCode::runtime_failed, HasSubstr("kept 5 of 4")));
 }
 
 TEST(Failure, OfAPromptTokenOutsideTheVocabularyIsAnError) {
@@ -324,7 +330,8 @@ TEST(Failure, OfAPromptTokenOutsideTheVocabularyIsAnError) {
   options.prompt.push_back(Token{8});
   options.sampler.presence_penalty = 1;
   const auto text = value_of(parts.engine.start(options));
-  EXPECT_THAT(parts.engine.run(*text, {}), FailsWith(ErrorCode::invalid_argument, HasSubstr("token 8")));
+  EXPECT_THAT(parts.engine.run(*text, {}),
+              FailsWith(ErrorCode::invalid_argument, HasSubstr("token 8")));
 }
 
 TEST(StepDeathTest, AbortsOnADrafterThatGoesDeeperThanAsked) {

@@ -20,8 +20,8 @@ T sum(const std::vector<T>& values) {
   return std::accumulate(values.begin(), values.end(), T{});
 }
 
-void check_round(const engine::Generation& text, std::size_t emitted_before,
-                 std::size_t depth, bool chain) {
+void check_round(const engine::Generation& text, std::size_t emitted_before, std::size_t depth,
+                 bool chain) {
   const engine::Round& round = text.rounds().back();
   EXPECT_EQ(round.rows, round.drafted + 1);
   EXPECT_LE(round.accepted, round.drafted);
@@ -138,8 +138,8 @@ Outcome run_checked(const Stage& stage, engine::GenerationOptions options,
                   .drafted_at = text.drafted_at(),
                   .accepted_at = text.accepted_at()};
   const runtime::PassCounters after = stage.target->counters();
-  check_totals(outcome, {.forwards = after.forwards - before.forwards,
-                         .rows = after.rows - before.rows},
+  check_totals(outcome,
+               {.forwards = after.forwards - before.forwards, .rows = after.rows - before.rows},
                prompt_tokens, prompt_steps, chain);
   return outcome;
 }

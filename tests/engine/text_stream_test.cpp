@@ -61,9 +61,9 @@ std::vector<Pieces> all_cuts(const std::string& bytes) {
 
 TEST(TextStream, GivesTheSameTextHoweverCharactersAreCut) {
   // 1, 2, 3 and 4 bytes; bytes that are none; a character that breaks off.
-  for (const std::string& bytes : std::vector<std::string>
-       {"a\xc3\xbc\xe2\x82\xac\xf0\x9f\x99\x82z", "\xff\xc3\xbc\x80z\xe2\x82", "\xf0\x9f\x99", "\xe2\x82z",
-        "\xf0\x9f\x99\xf0\x9f\x99\x82", "\xc3\xc3\xbc\xed\xa0\x80"}) {
+  for (const std::string& bytes : std::vector<std::string>{
+           "a\xc3\xbc\xe2\x82\xac\xf0\x9f\x99\x82z", "\xff\xc3\xbc\x80z\xe2\x82", "\xf0\x9f\x99",
+           "\xe2\x82z", "\xf0\x9f\x99\xf0\x9f\x99\x82", "\xc3\xc3\xbc\xed\xa0\x80"}) {
     for (const Pieces& pieces : all_cuts(bytes)) {
       const Shown shown = stream(pieces, {});
       ASSERT_EQ(shown.text, to_valid_utf8(bytes)) << escape(bytes);
@@ -110,15 +110,23 @@ TEST(TextStream, FindsStopsWhereverTheyLieHoweverTheyAreCut) {
       {"aab", {"ab"}, "a", true},
       {"abab", {"ababab"}, "abab", false},
       {"aaab", {"aab"}, "a", true},
-      {"ab", {"ab"}, "", true},                  // the whole text
-      {"abcab", {"x", "cab", "b"}, "a", true},   // the one that is complete first
-      {"abc", {"bc", "abc"}, "", true},          // complete at the same time: the longer
-      {"abc", {"b", "abc"}, "a", true},          // complete earlier, though it begins later
+      {"ab", {"ab"}, "", true},                 // the whole text
+      {"abcab", {"x", "cab", "b"}, "a", true},  // the one that is complete first
+      {"abc", {"bc", "abc"}, "", true},         // complete at the same time: the longer
+      {"abc", {"b", "abc"}, "a", true},         // complete earlier, though it begins later
       {"abcd", {"abcde"}, "abcd", false},
-      {"xyz", {""}, "xyz", false},               // an empty stop is none
-      {"\xc3\xbc" "b", {"\xc3\xbc"}, "", true},
+      {"xyz", {""}, "xyz", false},  // an empty stop is none
+      {"\xc3\xbc"
+       "b",
+       {"\xc3\xbc"},
+       "",
+       true},
       {"a\xe2\x82\xac", {"\xe2\x82\xac"}, "a", true},
-      {"\xe2\x82" "ab", {"ab"}, "\xef\xbf\xbd", true},
+      {"\xe2\x82"
+       "ab",
+       {"ab"},
+       "\xef\xbf\xbd",
+       true},
       {"a\n\nb", {"\n\n"}, "a", true},
   };
   for (const Case& c : cases) {

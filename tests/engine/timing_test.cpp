@@ -52,8 +52,8 @@ class Timing : public testing::Test {
 
 TEST_F(Timing, SplitsARoundIntoItsParts) {
   Engine engine(target_, vocabulary_, &drafter_, clock_);
-  const auto text = value_of(
-      engine.start({.prompt = k_prompt, .max_tokens = 9, .num_draft_tokens = 3}));
+  const auto text =
+      value_of(engine.start({.prompt = k_prompt, .max_tokens = 9, .num_draft_tokens = 3}));
   const Nanoseconds start = clock_.time();
   EXPECT_EQ(text->started_at(), start);
   Generation* const texts[] = {text.get()};
@@ -90,8 +90,8 @@ TEST_F(Timing, OfAPlainRoundHasNoDraft) {
 
 TEST_F(Timing, CountsACancelledPassToTheNextRound) {
   Engine engine(target_, vocabulary_, &drafter_, clock_);
-  const auto text = value_of(
-      engine.start({.prompt = k_prompt, .max_tokens = 9, .num_draft_tokens = 3}));
+  const auto text =
+      value_of(engine.start({.prompt = k_prompt, .max_tokens = 9, .num_draft_tokens = 3}));
   Generation* const texts[] = {text.get()};
   ASSERT_THAT(engine.step(texts, {}), IsOk());
   ASSERT_THAT(engine.step(texts, {}), IsOk());

@@ -51,7 +51,7 @@ TEST(CheckBatch, NamesWhatIsWrong) {
   expect_refused({{SequenceId{3}, Token{1}, k_committed_end, Wants::nothing}}, "sequence 3");
   expect_refused({{k_first, Token{10}, k_committed_end, Wants::nothing}}, "token 10");
   expect_refused({{k_first, Token{-1}, k_committed_end, Wants::nothing}}, "token -1");
-  expect_refused({{k_first, Token{1}, 0, Wants::nothing}}, "parent 0");           // itself
+  expect_refused({{k_first, Token{1}, 0, Wants::nothing}}, "parent 0");              // itself
   expect_refused({root, {k_first, Token{1}, 2, Wants::nothing}, root}, "parent 2");  // a later row
   expect_refused({{k_first, Token{1}, -2, Wants::nothing}}, "parent -2");
   expect_refused({root, {k_second, Token{1}, 0, Wants::nothing}}, "parent 0");  // another sequence
@@ -89,8 +89,8 @@ TEST(CheckPath, AllowsPathsFromTheCommittedEndDownwards) {
   EXPECT_THAT(check(k_first, {0, 3}), IsOk());
   EXPECT_THAT(check(k_first, {0, 2, 4}), IsOk());
   EXPECT_THAT(check(k_second, {1}), IsOk());
-  for (const std::vector<std::int32_t>& path :
-       std::vector<std::vector<std::int32_t>>{{2}, {0, 4}, {0, 3, 4}, {0, 0}, {1}, {5}, {-1}, {0, -1}}) {
+  for (const std::vector<std::int32_t>& path : std::vector<std::vector<std::int32_t>>{
+           {2}, {0, 4}, {0, 3, 4}, {0, 0}, {1}, {5}, {-1}, {0, -1}}) {
     EXPECT_THAT(check(k_first, path), FailsWith(ErrorCode::invalid_argument));
   }
 }

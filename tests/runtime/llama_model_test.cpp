@@ -12,10 +12,9 @@
 #include <thread>
 #include <vector>
 
-#include "core/file.hpp"
-#include "runtime/llama/llama_model.hpp"
 #include "runtime/llama_checks.hpp"
 #include "support/matchers.hpp"
+#include "support/real_model.hpp"
 
 namespace paceline::test {
 namespace {
@@ -23,36 +22,6 @@ namespace {
 using runtime::chat_tokens;
 using runtime::Row;
 using runtime::Wants;
-
-std::filesystem::path model_path() {
-  if (const char* given = std::getenv("PACELINE_TEST_SMOLLM2"); given != nullptr) return given;
-  const auto cache = cache_directory();
-  if (!cache) return {};
-  return *cache / "models" / "smollm2-135m" / "SmolLM2-135M-Instruct.Q4_1.gguf";
-}
-
-class SmolLm2 : public testing::Test {
- protected:
-  static void SetUpTestSuite() {
-    if (std::filesystem::exists(model_path())) {
-      model_ = value_of(runtime::load_llama_model(model_path()));
-    }
-  }
-  static void TearDownTestSuite() { model_.reset(); }
-
-  void SetUp() override {
-    if (model_ != nullptr) return;
-    const std::string reason = std::format(
-        "no model at \"{}\"; fetch it or set PACELINE_TEST_SMOLLM2", model_path().string());
-    if (std::getenv("CI") != nullptr) FAIL() << reason;
-    GTEST_SKIP() << reason;
-  }
-
-  static const runtime::Model& model() { return *model_; }
-
- private:
-  static inline std::shared_ptr<const runtime::Model> model_;
-};
 
 TEST_F(SmolLm2, DescribesItself) {
   const auto& info = model().info();

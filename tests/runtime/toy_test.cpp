@@ -81,8 +81,7 @@ TEST(ToyRuntime, GivesEqualBitsInTrees) {
     std::vector<std::vector<Token>> contexts;
     for (std::size_t i = 0; i < 12; ++i) {
       const auto parent = static_cast<std::int32_t>(random.below(rows.size() + 1)) - 1;
-      std::vector<Token> context =
-          parent < 0 ? prompt : contexts[static_cast<std::size_t>(parent)];
+      std::vector<Token> context = parent < 0 ? prompt : contexts[static_cast<std::size_t>(parent)];
       rows.push_back({tree, to_token(random.below(64)), parent, k_everything});
       context.push_back(rows.back().token);
       contexts.push_back(context);
@@ -232,9 +231,8 @@ TEST(ToyRuntime, RefusesWhatDoesNotFitAndStaysAsItWas) {
   negative.token = Token{-1};
   Row feature = row;
   feature.wants = Wants::feature;
-  for (const std::vector<Row>& rows :
-       std::vector<std::vector<Row>>{{row, row}, {row, below}, {row, row, row, row}, {unknown},
-                                     {negative}, {feature}}) {
+  for (const std::vector<Row>& rows : std::vector<std::vector<Row>>{
+           {row, row}, {row, below}, {row, row, row, row}, {unknown}, {negative}, {feature}}) {
     EXPECT_THAT(runtime->forward(rows, {}), FailsWith(ErrorCode::invalid_argument));
   }
   ASSERT_THAT(runtime->truncate(sequence, 2), IsOk());
@@ -271,8 +269,7 @@ TEST(ToyRuntime, GivesFeaturesThatDependOnTheContext) {
   ASSERT_THAT(runtime->forward(rows, {}), IsOk());
   EXPECT_EQ(copy(runtime->feature(0)), copy(runtime->feature(2)));
   EXPECT_NE(copy(runtime->feature(0)), copy(runtime->feature(1)));
-  EXPECT_EQ(runtime->feature(0).size(),
-            make_toy_model({.seed = 5})->info().hidden);
+  EXPECT_EQ(runtime->feature(0).size(), make_toy_model({.seed = 5})->info().hidden);
   for (const float x : runtime->feature(1)) EXPECT_LE(std::abs(x), 1.0f);
 }
 
@@ -352,7 +349,8 @@ TEST_P(ToyAgreement, IsTheProbabilityThatWasAskedFor) {
   EXPECT_NEAR(static_cast<double>(equal) / static_cast<double>(total), agree, 0.01);
 }
 
-INSTANTIATE_TEST_SUITE_P(Probabilities, ToyAgreement, testing::Values(0.0, 0.3, 0.5, 0.8, 0.95, 1.0));
+INSTANTIATE_TEST_SUITE_P(Probabilities, ToyAgreement,
+                         testing::Values(0.0, 0.3, 0.5, 0.8, 0.95, 1.0));
 
 TEST(ToyModel, WithAnotherSeedDisagrees) {
   const RuntimeLimits limits{.context = 100, .rows = 64};
@@ -361,7 +359,8 @@ TEST(ToyModel, WithAnotherSeedDisagrees) {
   std::size_t equal = 0;
   std::vector<Row> rows;
   for (const Token token : random_text(64, 1, 512)) {
-    rows.push_back({SequenceId{0}, token, static_cast<std::int32_t>(rows.size()) - 1, Wants::argmax});
+    rows.push_back(
+        {SequenceId{0}, token, static_cast<std::int32_t>(rows.size()) - 1, Wants::argmax});
   }
   ASSERT_THAT(first->create_sequence(), IsOk());
   ASSERT_THAT(second->create_sequence(), IsOk());
@@ -426,7 +425,8 @@ TEST(ToyVocabulary, GivesNothingForIdsOutOfRangeAndHidesTheEnd) {
 
 TEST(ToyVocabulary, RendersAChatThatEndsWhereTheAnswerBegins) {
   const auto model = make_toy_model({.seed = 1});
-  const auto chat = value_of(model->vocabulary().render_chat({{"system", "Be brief."}, {"user", "Hi"}}));
+  const auto chat =
+      value_of(model->vocabulary().render_chat({{"system", "Be brief."}, {"user", "Hi"}}));
   EXPECT_EQ(chat.text, "[system]\nBe brief.\n[user]\nHi\n[assistant]\n");
   EXPECT_EQ(value_of(chat_tokens(model->vocabulary(), {{"user", "Hi"}})).size(), 22U);
 }
@@ -436,7 +436,8 @@ TEST(ParseToyName, ReadsEveryPart) {
   EXPECT_EQ(plain.seed, 7U);
   EXPECT_EQ(plain.vocabulary, 512U);
   EXPECT_FALSE(plain.agree);
-  const auto full = value_of(parse_toy_name("toy:18446744073709551615,vocab=64,spike=2.5,agree=0.8,context=128"));
+  const auto full =
+      value_of(parse_toy_name("toy:18446744073709551615,vocab=64,spike=2.5,agree=0.8,context=128"));
   EXPECT_EQ(full.seed, ~0ULL);
   EXPECT_EQ(full.vocabulary, 64U);
   EXPECT_EQ(full.spike, 2.5);

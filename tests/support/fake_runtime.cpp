@@ -71,9 +71,7 @@ void FakeRuntime::release(SequenceId sequence) {
   sequences_[static_cast<std::size_t>(sequence)].reset();
 }
 
-std::size_t FakeRuntime::length(SequenceId sequence) const {
-  return at(sequence).committed.size();
-}
+std::size_t FakeRuntime::length(SequenceId sequence) const { return at(sequence).committed.size(); }
 
 Result<void> FakeRuntime::forward(std::span<const Row> rows, std::stop_token stop) {
   std::vector<std::optional<std::size_t>> lengths(sequences_.size());
@@ -109,8 +107,8 @@ Result<void> FakeRuntime::forward(std::span<const Row> rows, std::stop_token sto
 Token FakeRuntime::argmax(std::size_t row) const {
   PACELINE_CHECK(row < rows_.size() && includes(rows_[row].wants, Wants::argmax),
                  "the row did not want its argmax");
-  return to_token(static_cast<std::size_t>(
-      std::ranges::max_element(logits_[row]) - logits_[row].begin()));
+  return to_token(
+      static_cast<std::size_t>(std::ranges::max_element(logits_[row]) - logits_[row].begin()));
 }
 
 std::span<const float> FakeRuntime::logits(std::size_t row) const {
@@ -219,8 +217,8 @@ FakeDrafter::Propose propose_script(std::vector<Token> prompt, std::vector<Token
   const std::size_t prompt_tokens = prompt.size();
   return [=](std::span<const Token> observed, std::size_t depth) {
     std::vector<Token> chain;
-    for (std::size_t i = observed.size() - prompt_tokens;
-         i < truth.size() && chain.size() < depth; ++i) {
+    for (std::size_t i = observed.size() - prompt_tokens; i < truth.size() && chain.size() < depth;
+         ++i) {
       chain.push_back(wrong(i) ? other(truth[i]) : truth[i]);
     }
     return DraftTree::chain(chain);

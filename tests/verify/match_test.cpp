@@ -17,7 +17,7 @@ constexpr Token k_wrong{3};
 /// Walks with a target that always says k_truth and a text that ends after `most` tokens.
 struct Walk {
   Match match;
-  std::vector<std::int32_t> asked;   // nodes, in order
+  std::vector<std::int32_t> asked;  // nodes, in order
   std::vector<Token> emitted;
 };
 

@@ -49,7 +49,8 @@ std::vector<double> expected_distribution(const SamplerOptions& options, const L
   }
   std::vector<std::size_t> order(n);
   std::iota(order.begin(), order.end(), std::size_t{0});
-  std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) { return logits[a] > logits[b]; });
+  std::ranges::stable_sort(order,
+                           [&](std::size_t a, std::size_t b) { return logits[a] > logits[b]; });
   if (options.top_k > 0 && options.top_k < n) order.resize(options.top_k);
   const auto weight = [&](std::size_t id) { return std::exp(logits[id] - logits[order.front()]); };
   if (options.top_p < 1) {
@@ -118,12 +119,14 @@ INSTANTIATE_TEST_SUITE_P(
         DistributionCase{"repetition", {.temperature = 1, .repetition_penalty = 1.6, .seed = 11}},
         DistributionCase{"presence", {.temperature = 1, .presence_penalty = 0.9, .seed = 12}},
         DistributionCase{"frequency", {.temperature = 1, .frequency_penalty = 0.4, .seed = 13}},
-        DistributionCase{"reward",
-                         {.temperature = 1, .presence_penalty = -0.5, .frequency_penalty = -0.3, .seed = 14}},
-        DistributionCase{"window",
-                         {.temperature = 1, .frequency_penalty = 0.7, .penalty_window = 2, .seed = 15}},
-        DistributionCase{"window_0",
-                         {.temperature = 1, .presence_penalty = 2, .penalty_window = 0, .seed = 16}},
+        DistributionCase{
+            "reward",
+            {.temperature = 1, .presence_penalty = -0.5, .frequency_penalty = -0.3, .seed = 14}},
+        DistributionCase{
+            "window",
+            {.temperature = 1, .frequency_penalty = 0.7, .penalty_window = 2, .seed = 15}},
+        DistributionCase{
+            "window_0", {.temperature = 1, .presence_penalty = 2, .penalty_window = 0, .seed = 16}},
         DistributionCase{"bias",
                          {.temperature = 1,
                           .logit_bias = {{Token{6}, 4.0}, {Token{1}, -2.0}, {Token{6}, 0.5}},
@@ -234,7 +237,9 @@ TEST(Sampler, PenaltiesSeeTheHistoryInTheOrderOfThePath) {
 }
 
 TEST(Sampler, NeedsLogitsOnlyWhereTheArgmaxIsNotTheAnswer) {
-  const auto needs = [](SamplerOptions options) { return Sampler(std::move(options), 4).needs_logits(); };
+  const auto needs = [](SamplerOptions options) {
+    return Sampler(std::move(options), 4).needs_logits();
+  };
   EXPECT_FALSE(needs({}));
   EXPECT_FALSE(needs({.top_k = 5, .top_p = 0.5, .min_p = 0.5, .seed = 1}));  // greedy anyway
   EXPECT_TRUE(needs({.temperature = 0.1}));
@@ -286,19 +291,19 @@ TEST(Sampler, WorksOnAVocabularyOfOne) {
 TEST(CheckSamplerOptions, AcceptsTheBordersOfEveryRange) {
   EXPECT_THAT(check_sampler_options({}, 8), IsOk());
   EXPECT_THAT(check_sampler_options({.temperature = 100, .top_p = 0, .min_p = 1}, 8), IsOk());
-  EXPECT_THAT(check_sampler_options({.repetition_penalty = 0.01, .presence_penalty = -100,
-                                     .frequency_penalty = 100},
-                                    8),
-              IsOk());
+  EXPECT_THAT(
+      check_sampler_options(
+          {.repetition_penalty = 0.01, .presence_penalty = -100, .frequency_penalty = 100}, 8),
+      IsOk());
   EXPECT_THAT(check_sampler_options({.logit_bias = {{Token{7}, -k_infinity}}}, 8), IsOk());
 }
 
 TEST(CheckSamplerOptions, NamesTheFieldTheValueAndTheRange) {
   const auto expect_refused = [](const SamplerOptions& options, const std::string& field,
                                  const std::string& value) {
-    EXPECT_THAT(check_sampler_options(options, 8),
-                FailsWith(ErrorCode::invalid_argument,
-                          testing::AllOf(HasSubstr(field), HasSubstr(value))))
+    EXPECT_THAT(
+        check_sampler_options(options, 8),
+        FailsWith(ErrorCode::invalid_argument, testing::AllOf(HasSubstr(field), HasSubstr(value))))
         << field;
   };
   const double nan = std::numeric_limits<double>::quiet_NaN();

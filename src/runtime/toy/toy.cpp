@@ -39,11 +39,11 @@ Token preferred(const ToyOptions& options, const Context& context) {
   if (whole % 256 == 0) return k_end_of_text;
   std::uint64_t bits = mix64(whole);
   if ((whole >> 32) % 4 != 0) {
-    bits = random_at(options.seed + 1,
-                     (std::uint64_t{context.before_last} << 32) | context.last);
+    bits = random_at(options.seed + 1, (std::uint64_t{context.before_last} << 32) | context.last);
   }
   Token token = to_token(1 + bits % (options.vocabulary - 1));
-  if (options.agree && to_unit(random_at(options.seed ^ 0x5bd1e995, context.hash)) >= *options.agree) {
+  if (options.agree &&
+      to_unit(random_at(options.seed ^ 0x5bd1e995, context.hash)) >= *options.agree) {
     const std::size_t shift = 1 + (bits >> 40) % (options.vocabulary - 2);
     token = to_token(1 + (to_index(token) - 1 + shift) % (options.vocabulary - 1));
   }
@@ -66,8 +66,8 @@ class ToyVocabulary final : public Vocabulary {
     std::vector<Token> tokens;
     tokens.reserve(text.size());
     for (const char c : text) {
-      tokens.push_back(to_token(1 + static_cast<unsigned char>(c) % std::min<std::size_t>(
-                                        256, size_ - 1)));
+      tokens.push_back(
+          to_token(1 + static_cast<unsigned char>(c) % std::min<std::size_t>(256, size_ - 1)));
     }
     return tokens;
   }
@@ -214,9 +214,8 @@ class ToyRuntime final : public Runtime {
 
   Result<void> accept(SequenceId sequence, std::span<const std::int32_t> path) override {
     if (!path.empty() && !is_open(sequence)) {
-      return fail(ErrorCode::invalid_argument,
-                  std::format("sequence {} has no open rows to accept",
-                              static_cast<std::uint32_t>(sequence)));
+      return fail(ErrorCode::invalid_argument, std::format("sequence {} has no open rows to accept",
+                                                           static_cast<std::uint32_t>(sequence)));
     }
     PACELINE_TRY_VOID(check_path(rows_, sequence, path));
     drop_rows(sequence);
@@ -245,7 +244,9 @@ class ToyRuntime final : public Runtime {
     PACELINE_CHECK(index < sequences_.size() && sequences_[index], "no such sequence");
     return *sequences_[index];
   }
-  Contexts& at(SequenceId sequence) { return const_cast<Contexts&>(std::as_const(*this).at(sequence)); }
+  Contexts& at(SequenceId sequence) {
+    return const_cast<Contexts&>(std::as_const(*this).at(sequence));
+  }
 
   bool is_open(SequenceId sequence) const {
     const auto index = static_cast<std::size_t>(sequence);
@@ -291,7 +292,8 @@ class ToyRuntime final : public Runtime {
 
 class ToyModel final : public Model {
  public:
-  explicit ToyModel(const ToyOptions& options) : options_(options), vocabulary_(options.vocabulary) {
+  explicit ToyModel(const ToyOptions& options)
+      : options_(options), vocabulary_(options.vocabulary) {
     info_.name = std::format("toy:{}", options.seed);
     info_.architecture = "toy";
     info_.file_type = "none";
@@ -324,9 +326,8 @@ Result<T> parse_number(std::string_view text, std::string_view what, T low, T hi
   T value{};
   const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (code != std::errc{} || end != text.data() + text.size() || !(value >= low && value <= high)) {
-    return fail(ErrorCode::invalid_argument,
-                std::format("{}: \"{}\" is not a number from {} to {}", what, escape(text), low,
-                            high));
+    return fail(ErrorCode::invalid_argument, std::format("{}: \"{}\" is not a number from {} to {}",
+                                                         what, escape(text), low, high));
   }
   return value;
 }
