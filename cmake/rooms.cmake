@@ -26,12 +26,17 @@ function(paceline_test name)
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 300)
   endif()
+  # Tests that decode real weights use all cores; two at once would ruin each other.
+  set(processors 1)
+  if("model" IN_LIST arg_LABELS OR "slow" IN_LIST arg_LABELS)
+    set(processors 64)
+  endif()
   add_executable(${name} ${arg_SRCS})
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
   target_link_libraries(${name} PRIVATE ${arg_DEPS} GTest::gmock GTest::gtest_main paceline_flags)
   gtest_discover_tests(${name}
     DISCOVERY_TIMEOUT 60
-    PROPERTIES LABELS "${arg_LABELS}" TIMEOUT ${arg_TIMEOUT})
+    PROPERTIES LABELS "${arg_LABELS}" TIMEOUT ${arg_TIMEOUT} PROCESSORS ${processors})
 endfunction()
 
 # paceline_embed(TARGET HEADER_STEM FILES ...)

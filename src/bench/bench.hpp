@@ -47,11 +47,11 @@ struct PreparedPrompt {
 };
 
 struct PrepareLimits {
-  std::size_t context = 0;            // tokens
+  std::size_t context = 0;  // tokens
   std::size_t default_max_tokens = 96;
-  std::size_t max_prompts = 0;        // of each fixture; 0: all
+  std::size_t max_prompts = 0;  // of each fixture; 0: all
   std::size_t repetitions = 1;
-  record::Sampling sampling;          // temperature and top_p come from the fixture
+  record::Sampling sampling;  // temperature and top_p come from the fixture
 };
 
 /// Renders and tokenises the prompts of a fixture. Those that leave no room for an answer are

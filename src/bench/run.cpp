@@ -17,9 +17,9 @@ namespace {
 
 constexpr std::size_t k_warmup_tokens = 16;
 constexpr std::size_t k_warmup_most_runs = 10;
-constexpr std::size_t k_warmup_window = 3;      // runs that must agree
-constexpr double k_warmup_spread = 0.10;        // of their median
-constexpr double k_slow_first = 1.5;            // first over last
+constexpr std::size_t k_warmup_window = 3;  // runs that must agree
+constexpr double k_warmup_spread = 0.10;    // of their median
+constexpr double k_slow_first = 1.5;        // first over last
 constexpr double k_warmup_seconds = 20;
 
 struct Cell {
@@ -98,9 +98,7 @@ class Run {
   void report(const char* stage, std::size_t done, std::size_t total,
               std::optional<double> seconds_left);
 
-  double elapsed() const {
-    return std::chrono::duration<double>(clock_.now() - start_).count();
-  }
+  double elapsed() const { return std::chrono::duration<double>(clock_.now() - start_).count(); }
   /// Seconds that are left of the whole run's limit.
   double left() const {
     return record_.plan.time_limit_seconds ? *record_.plan.time_limit_seconds - elapsed() : 1e9;
@@ -186,8 +184,7 @@ Result<void> Run::fill(record::Block& block, const PreparedPrompt& prompt, std::
   Random random(seed);
   shuffle(std::span(order), random);
   for (std::size_t i = 0; i < order.size(); ++i) {
-    PACELINE_TRY(auto run,
-                 sample(setup_.contenders[order[i]], prompt, prompt.max_tokens, facts));
+    PACELINE_TRY(auto run, sample(setup_.contenders[order[i]], prompt, prompt.max_tokens, facts));
     run.order = i;
     block.samples.push_back(std::move(run));
   }

@@ -44,9 +44,8 @@ std::vector<std::uint32_t> to_record(const std::vector<std::size_t>& counts) {
 }  // namespace
 
 Result<record::Sample> run_sample(const Contender& contender, const PreparedPrompt& prompt,
-                                  std::size_t max_tokens,
-                                  const runtime::Vocabulary& vocabulary, Clock& clock,
-                                  std::stop_token stop, const SampleFacts& facts) {
+                                  std::size_t max_tokens, const runtime::Vocabulary& vocabulary,
+                                  Clock& clock, std::stop_token stop, const SampleFacts& facts) {
   draft::Drafter* drafter = nullptr;
   if (contender.drafter) {
     PACELINE_TRY(drafter, contender.drafter(facts));
@@ -122,9 +121,8 @@ Result<std::vector<float>> pass(runtime::Runtime& target, runtime::SequenceId se
 /// The logits that emitted token number `index` was chosen from: the sample's passes again, with
 /// the same numbers of rows. Rejected rows get another token, which no other row sees.
 Result<std::vector<float>> replay(runtime::Runtime& target, runtime::SequenceId sequence,
-                                  const record::Sample& sample,
-                                  const std::vector<Token>& prompt, std::size_t index,
-                                  std::stop_token stop) {
+                                  const record::Sample& sample, const std::vector<Token>& prompt,
+                                  std::size_t index, std::stop_token stop) {
   for (std::size_t done = 0; done < prompt.size();) {
     const std::size_t count = std::min(target.limits().rows, prompt.size() - done);
     const bool last = done + count == prompt.size();

@@ -10,9 +10,8 @@ namespace paceline::bench {
 
 /// Runs the prompt from cold state: a new sequence, a new drafter slot, nothing kept afterwards.
 Result<record::Sample> run_sample(const Contender& contender, const PreparedPrompt& prompt,
-                                  std::size_t max_tokens,
-                                  const runtime::Vocabulary& vocabulary, Clock& clock,
-                                  std::stop_token stop, const SampleFacts& facts);
+                                  std::size_t max_tokens, const runtime::Vocabulary& vocabulary,
+                                  Clock& clock, std::stop_token stop, const SampleFacts& facts);
 
 struct SampleOf {
   const Contender& contender;

@@ -55,25 +55,25 @@ void add_noise(const record::Record& record, std::vector<Warning>& warnings) {
   const std::size_t cores = record.environment.host.cores;
   const auto stolen = share(start.steal_seconds, end.steal_seconds, seconds, cores);
   if (stolen && *stolen > k_noisy_steal_share) {
-    warnings.push_back({"noisy_host",
-                        std::format("the hypervisor took {:.1f} % of the processor's time",
-                                    100 * *stolen),
-                        "intervals are wider than they need be; repeat at a quieter time"});
+    warnings.push_back(
+        {"noisy_host",
+         std::format("the hypervisor took {:.1f} % of the processor's time", 100 * *stolen),
+         "intervals are wider than they need be; repeat at a quieter time"});
   }
   const auto busy = share(start.busy_seconds, end.busy_seconds, seconds, cores);
   const auto own = share(start.own_cpu_seconds, end.own_cpu_seconds, seconds, cores);
   if (busy && own && *busy - *own > k_noisy_foreign_share) {
-    warnings.push_back({"busy_host",
-                        std::format("other programs used {:.0f} % of the processor's time",
-                                    100 * (*busy - *own)),
-                        "stop them, or expect wider intervals"});
+    warnings.push_back(
+        {"busy_host",
+         std::format("other programs used {:.0f} % of the processor's time", 100 * (*busy - *own)),
+         "stop them, or expect wider intervals"});
   }
 }
 
 void add_governor(const record::Record& record, std::vector<Warning>& warnings) {
   if (record.environment.host.governor != "powersave") return;
-  warnings.push_back({"governor", "the frequency governor is powersave",
-                      "\"performance\" gives steadier times"});
+  warnings.push_back(
+      {"governor", "the frequency governor is powersave", "\"performance\" gives steadier times"});
 }
 
 void add_prompts(const record::Record& record, std::vector<Warning>& warnings) {
@@ -116,8 +116,7 @@ void add_quiet_drafters(const record::Record& record, std::vector<Warning>& warn
     }
     if (samples < k_quiet_samples || drafted > 0) continue;
     warnings.push_back(
-        {"no_drafts",
-         std::format("arm {} has drafted nothing in {} samples", arm.id, samples),
+        {"no_drafts", std::format("arm {} has drafted nothing in {} samples", arm.id, samples),
          arm.kind == record::ArmKind::lookup
              ? "nothing in these texts repeats; prompts that are edited or quoted suit lookup"
              : "is the draft's context long enough, its confidence threshold too high?"});
@@ -129,11 +128,11 @@ void add_skipped(const record::Record& record, std::vector<Warning>& warnings) {
   const auto count = std::ranges::count_if(record.blocks, bad);
   if (count == 0) return;
   const auto first = std::ranges::find_if(record.blocks, bad);
-  warnings.push_back({"blocks_left_out",
-                      std::format("{} of {} blocks were not measured, the first, {} {}: {}", count,
-                                  record.blocks.size(), first->fixture, first->prompt,
-                                  first->reason),
-                      "the record has the reason of each"});
+  warnings.push_back(
+      {"blocks_left_out",
+       std::format("{} of {} blocks were not measured, the first, {} {}: {}", count,
+                   record.blocks.size(), first->fixture, first->prompt, first->reason),
+       "the record has the reason of each"});
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
 // `paceline bench`: options in, models opened, arms made ready, the run, the result out.
+#include <unistd.h>
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -6,7 +7,6 @@
 #include <filesystem>
 #include <format>
 #include <memory>
-#include <unistd.h>
 
 #include "bench/bench.hpp"
 #include "cli/bench_options.hpp"
@@ -142,19 +142,18 @@ Result<void> add_drafter(const record::Arm& arm, const BenchOptions& options, st
         opened = std::prev(cast.drafts.end());
       }
       const std::size_t trained = opened->evidence.trained_context;
-      PACELINE_TRY(auto runtime,
-                   opened->model->create_runtime(
-                       {.sequences = 1,
-                        .context = trained > 0 ? std::min(context, trained) : context,
-                        .rows = k_pass_rows,
-                        .leaves = 1,
-                        .threads = options.threads,
-                        .features = false}));
+      PACELINE_TRY(auto runtime, opened->model->create_runtime(
+                                     {.sequences = 1,
+                                      .context = trained > 0 ? std::min(context, trained) : context,
+                                      .rows = k_pass_rows,
+                                      .leaves = 1,
+                                      .threads = options.threads,
+                                      .features = false}));
       environment.draft_runtimes.push_back(describe(*runtime));
-      PACELINE_TRY(auto drafter, draft::make_draft_model_drafter(
-                                     std::move(runtime),
-                                     {.confidence = arm.draft_confidence.value_or(0),
-                                      .target_vocabulary = vocabulary}));
+      PACELINE_TRY(auto drafter,
+                   draft::make_draft_model_drafter(std::move(runtime),
+                                                   {.confidence = arm.draft_confidence.value_or(0),
+                                                    .target_vocabulary = vocabulary}));
       cast.drafters.push_back(std::move(drafter));
       break;
     }
@@ -162,19 +161,17 @@ Result<void> add_drafter(const record::Arm& arm, const BenchOptions& options, st
       contender.drafter = [&cast, vocabulary, acceptance = *arm.scripted_acceptance,
                            seed = options.sampling.seed](
                               const bench::SampleFacts& facts) -> Result<draft::Drafter*> {
-        cast.scripted = draft::make_scripted_drafter(
-            {.oracle = facts.plain_tokens,
-             .prompt_tokens = facts.prompt_tokens,
-             .right = draft::right_with_probability(acceptance, seed),
-             .vocabulary = vocabulary});
+        cast.scripted =
+            draft::make_scripted_drafter({.oracle = facts.plain_tokens,
+                                          .prompt_tokens = facts.prompt_tokens,
+                                          .right = draft::right_with_probability(acceptance, seed),
+                                          .vocabulary = vocabulary});
         return cast.scripted.get();
       };
       return {};
   }
   contender.drafter = [drafter = cast.drafters.back().get()](
-                          const bench::SampleFacts&) -> Result<draft::Drafter*> {
-    return drafter;
-  };
+                          const bench::SampleFacts&) -> Result<draft::Drafter*> { return drafter; };
   return {};
 }
 
@@ -280,8 +277,7 @@ Result<void> Bench::make_cast() {
   environment.target_runtime = describe(*cast_.target_runtime);
   for (const record::Arm& arm : record_.plan.arms) {
     bench::Contender contender{.arm = arm, .target = cast_.target_runtime.get(), .drafter = {}};
-    PACELINE_TRY_VOID(
-        add_drafter(arm, options_, context_, cast_, environment, stop_, contender));
+    PACELINE_TRY_VOID(add_drafter(arm, options_, context_, cast_, environment, stop_, contender));
     cast_.contenders.push_back(std::move(contender));
   }
   return {};
@@ -329,11 +325,9 @@ Result<int> Bench::run() {
   setup_.sustained_seconds = options_.sustained_seconds;
   setup_.last_window_seconds = options_.last_window_seconds;
   setup_.progress = [&](const bench::Progress& p) {
-    progress.show(std::format("{} {}/{}, {} gone{}", p.stage, p.done, p.total,
-                              format_seconds(p.elapsed_seconds),
-                              p.seconds_left
-                                  ? std::format(", about {} left", format_seconds(*p.seconds_left))
-                                  : ""));
+    progress.show(std::format(
+        "{} {}/{}, {} gone{}", p.stage, p.done, p.total, format_seconds(p.elapsed_seconds),
+        p.seconds_left ? std::format(", about {} left", format_seconds(*p.seconds_left)) : ""));
   };
   setup_.save = [&](const record::Record& record) {
     const gate::Evaluation evaluation = gate::evaluate(record, policy_);
@@ -344,7 +338,8 @@ Result<int> Bench::run() {
   progress.clear();
   if (!ran) {
     const bool cancelled = ran.error().code == ErrorCode::cancelled;
-    std::fprintf(stderr, "paceline: %zu finished blocks are kept in %s; continue with --resume %s\n",
+    std::fprintf(stderr,
+                 "paceline: %zu finished blocks are kept in %s; continue with --resume %s\n",
                  record_.blocks.size(), output_.record_file.c_str(), output_.record_file.c_str());
     if (cancelled && !record_.blocks.empty()) {
       PACELINE_TRY_VOID(publish());
@@ -368,7 +363,8 @@ Command add_bench_command(CLI::App& app) {
   CLI::App* command = app.add_subcommand(
       "bench", "Measure whether speculation pays for a target on this host, and give a verdict");
   command->footer(
-      "Exit: 0 enable, 10 do not enable, 11 inconclusive, 12 not benchmarkable, 13 outputs differ,\n"
+      "Exit: 0 enable, 10 do not enable, 11 inconclusive, 12 not benchmarkable, 13 outputs "
+      "differ,\n"
       "2 usage, 3 input or environment, 70 bug, 130 cancelled.\n\n"
       "Examples:\n"
       "  paceline bench                                  smollm2-135m with prompt lookup\n"

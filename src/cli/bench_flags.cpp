@@ -119,8 +119,7 @@ void add_bench_options(CLI::App& app, BenchOptions& o) {
                  "YAML or JSON file of thresholds; see docs/methodology.md. Options win over it")
       ->group("Verdict");
 
-  app.add_option("--format", o.format,
-                 "table, markdown, json, jsonl or csv [table; json with -o]")
+  app.add_option("--format", o.format, "table, markdown, json, jsonl or csv [table; json with -o]")
       ->check(CLI::IsMember({"table", "markdown", "json", "jsonl", "csv"}))
       ->group("Output");
   app.add_flag("--jsonl", o.jsonl, "Short for --format jsonl")->group("Output");
@@ -128,8 +127,7 @@ void add_bench_options(CLI::App& app, BenchOptions& o) {
                  "File for the result; stdout then stays empty. - is stdout. Without it a table "
                  "is printed and the record goes to ./paceline-bench.json")
       ->group("Output");
-  app.add_option("--resume", o.resume,
-                 "Continue a run that was broken off, from its JSON record")
+  app.add_option("--resume", o.resume, "Continue a run that was broken off, from its JSON record")
       ->group("Output");
 }
 

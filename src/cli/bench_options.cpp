@@ -164,8 +164,8 @@ Result<void> read_policy_file(const std::string& path, gate::Policy& policy) {
     }
     for (const auto& entry : root) {
       const auto name = entry.first.as<std::string>();
-      const auto key = std::ranges::find_if(
-          k_policy_keys, [&](const PolicyKey& k) { return name == k.name; });
+      const auto key =
+          std::ranges::find_if(k_policy_keys, [&](const PolicyKey& k) { return name == k.name; });
       if (key == std::end(k_policy_keys)) {
         std::vector<std::string> known;
         for (const PolicyKey& k : k_policy_keys) known.emplace_back(k.name);
@@ -176,12 +176,11 @@ Result<void> read_policy_file(const std::string& path, gate::Policy& policy) {
       double value = 0;
       if (!YAML::convert<double>::decode(entry.second, value) ||
           !(value >= key->low && value <= key->high)) {
-        return fail(ErrorCode::bad_format,
-                    std::format("policy \"{}\": {} is \"{}\", a number from {} to {} is wanted",
-                                path, name,
-                                entry.second.IsScalar() ? escape(entry.second.Scalar())
-                                                        : "no number",
-                                key->low, key->high));
+        return fail(
+            ErrorCode::bad_format,
+            std::format("policy \"{}\": {} is \"{}\", a number from {} to {} is wanted", path, name,
+                        entry.second.IsScalar() ? escape(entry.second.Scalar()) : "no number",
+                        key->low, key->high));
       }
       policy.*key->field = value;
     }

@@ -17,9 +17,10 @@ namespace {
 int run(int argc, char** argv) {
   namespace cli = paceline::cli;
   const cli::Signals signals;
-  CLI::App app("paceline: does speculative decoding pay for this model, on this host, for these "
-               "prompts? It measures, and says so.",
-               "paceline");
+  CLI::App app(
+      "paceline: does speculative decoding pay for this model, on this host, for these "
+      "prompts? It measures, and says so.",
+      "paceline");
   app.set_version_flag("--version", paceline::k_version);
   app.require_subcommand(1);
   bool verbose = false;

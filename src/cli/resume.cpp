@@ -34,9 +34,9 @@ Result<void> resume_from(const std::string& path, record::Record& record) {
   PACELINE_TRY(const Json json, parse_json(text, std::format("\"{}\"", path)));
   if (!json.is_object() || !json.contains("paceline") || !json["paceline"].is_object() ||
       !json["paceline"].contains("record")) {
-    return fail(ErrorCode::bad_format,
-                std::format("\"{}\" is no result of paceline bench: paceline.record is missing",
-                            path));
+    return fail(
+        ErrorCode::bad_format,
+        std::format("\"{}\" is no result of paceline bench: paceline.record is missing", path));
   }
   auto earlier = record::from_json(json["paceline"]["record"]);
   if (!earlier) return earlier.error().in(std::format("\"{}\"", path));

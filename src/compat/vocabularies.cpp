@@ -37,9 +37,10 @@ Result<void> check_vocabularies(const runtime::Vocabulary& target,
   }
   const std::size_t padding = std::max(target.size(), draft.size()) - common;
   if (padding > k_most_padding) {
-    return mismatch(std::format("the target has {} tokens, the draft {}; up to {} rows of padding "
-                                "are allowed",
-                                target.size(), draft.size(), k_most_padding));
+    return mismatch(
+        std::format("the target has {} tokens, the draft {}; up to {} rows of padding "
+                    "are allowed",
+                    target.size(), draft.size(), k_most_padding));
   }
   return {};
 }

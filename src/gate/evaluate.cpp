@@ -90,7 +90,7 @@ ArmSamples samples_of(const Scopes& scopes) {
   return result;
 }
 
-std::vector<std::vector<double>> strata(const Scopes& scopes, std::optional<double> Pair::*value) {
+std::vector<std::vector<double>> strata(const Scopes& scopes, std::optional<double> Pair::* value) {
   std::vector<std::vector<double>> result;
   for (const Scope* scope : scopes) result.push_back(prompt_means(scope->pairs, value));
   return result;
@@ -231,7 +231,7 @@ Comparison measure(const Record& record, const Policy& policy, const Contest& co
   comparison.arm = contest.arm->id;
   comparison.baseline = contest.baseline;
   comparison.scope = std::move(name);
-  const auto estimate = [&](std::optional<double> Pair::*value) {
+  const auto estimate = [&](std::optional<double> Pair::* value) {
     return ratio_estimate(strata(scopes, value), policy.confidence, policy.seed);
   };
   comparison.speedup = estimate(&Pair::log_speedup);

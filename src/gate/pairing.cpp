@@ -267,7 +267,7 @@ std::vector<Scope> make_scopes(const Record& record, const record::Arm& arm,
 }
 
 std::vector<double> prompt_means(const std::vector<Pair>& pairs,
-                                 std::optional<double> Pair::*value) {
+                                 std::optional<double> Pair::* value) {
   std::map<PromptKey, std::size_t> positions;
   std::vector<double> sums;
   std::vector<double> counts;

@@ -51,7 +51,7 @@ std::vector<Scope> make_scopes(const record::Record& record, const record::Arm& 
 
 /// Means of `value` over the repetitions of each prompt, in order of first appearance.
 std::vector<double> prompt_means(const std::vector<Pair>& pairs,
-                                 std::optional<double> Pair::*value);
+                                 std::optional<double> Pair::* value);
 
 /// The positions in `pairs` of each prompt's pairs that entered the speed-up.
 std::vector<std::vector<std::size_t>> prompt_clusters(const std::vector<Pair>& pairs);

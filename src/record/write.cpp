@@ -8,10 +8,10 @@
 #include <utility>
 #include <vector>
 
+#include "core/json.hpp"
 #include "core/text.hpp"
 #include "record/fields_impl.hpp"
 #include "record/record.hpp"
-#include "core/json.hpp"
 
 namespace paceline::record {
 

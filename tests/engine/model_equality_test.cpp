@@ -56,8 +56,7 @@ class ModelEquality : public test::SmolLm2 {
   }
 
   std::unique_ptr<runtime::Runtime> make_runtime(std::size_t leaves) const {
-    return test::value_of(
-        model().create_runtime({.context = 1024, .rows = 128, .leaves = leaves}));
+    return test::value_of(model().create_runtime({.context = 1024, .rows = 128, .leaves = leaves}));
   }
 
   std::vector<Token> write(runtime::Runtime& target, draft::Drafter* drafter, const Case& c,
@@ -110,7 +109,8 @@ class ModelEquality : public test::SmolLm2 {
 };
 
 TEST_F(ModelEquality, LookupWritesWhatPlainWrites) {
-  expect_equal(1, [](const Case&, double) { return test::value_of(draft::make_lookup_drafter({})); });
+  expect_equal(1,
+               [](const Case&, double) { return test::value_of(draft::make_lookup_drafter({})); });
 }
 
 TEST_F(ModelEquality, LookupTreesWriteWhatPlainWrites) {

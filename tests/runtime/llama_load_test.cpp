@@ -29,7 +29,7 @@ void write_text(const std::filesystem::path& path, const std::string& text) {
 
 TEST(LlamaLoad, DescribesTheModel) {
   const TemporaryFolder folder;
-  write_tiny(folder.path() / "m.gguf", {.name = "little"});
+  write_tiny(folder.path() / "m.gguf", {.weights = TinyModel::Weights::q4_1, .name = "little"});
   const auto model = value_of(load_llama_model(folder.path() / "m.gguf"));
   const auto& info = model->info();
   EXPECT_EQ(info.name, "little");

@@ -26,22 +26,31 @@ using testing::AllOf;
 using testing::HasSubstr;
 using Kind = TinyModel::Kind;
 
-std::shared_ptr<const Model> tiny(Kind kind = Kind::dense) {
+std::shared_ptr<const Model> tiny(Kind kind = Kind::dense,
+                                  TinyModel::Weights weights = TinyModel::Weights::f32) {
   const TemporaryFolder folder;  // the mapping outlives the name
-  write_tiny(folder.path() / "m.gguf", {.kind = kind});
+  write_tiny(folder.path() / "m.gguf", {.kind = kind, .weights = weights});
   return value_of(load_llama_model(folder.path() / "m.gguf"));
 }
 
-// Models with attention; the window is 8 tokens, so that these tests run past it.
-class LlamaRuntimes : public testing::TestWithParam<Kind> {
- protected:
-  const std::shared_ptr<const Model> model_ = tiny(GetParam());
+struct Case {
+  const char* name;
+  Kind kind;
+  TinyModel::Weights weights;
 };
 
-INSTANTIATE_TEST_SUITE_P(Tiny, LlamaRuntimes, testing::Values(Kind::dense, Kind::sliding_window),
-                         [](const auto& kind) {
-                           return kind.param == Kind::dense ? "Dense" : "SlidingWindow";
-                         });
+// Models with attention; the window is 8 tokens, so that these tests run past it.
+class LlamaRuntimes : public testing::TestWithParam<Case> {
+ protected:
+  const std::shared_ptr<const Model> model_ = tiny(GetParam().kind, GetParam().weights);
+};
+
+INSTANTIATE_TEST_SUITE_P(
+    Tiny, LlamaRuntimes,
+    testing::Values(Case{"Dense", Kind::dense, TinyModel::Weights::f32},
+                    Case{"DenseQuantised", Kind::dense, TinyModel::Weights::q4_1},
+                    Case{"SlidingWindow", Kind::sliding_window, TinyModel::Weights::f32}),
+    [](const auto& one) { return one.param.name; });
 
 TEST_P(LlamaRuntimes, RowsDoNotDependOnTheWidth) {
   check_widths(*model_, 5, 48);
@@ -138,6 +147,22 @@ TEST_P(LlamaRuntimes, ACancelledPassKeepsWhatIsToBePutThroughAgain) {
   Session plain(*model_);
   plain.append(start);
   plain.append_singly(tree.tokens_on(path));
+  const auto expected = plain.append_singly(after);
+  for (std::size_t i = 0; i < after.size(); ++i) EXPECT_TRUE(same_bits(logits[i], expected[i]));
+}
+
+// A cache that keeps only the window would have overwritten the cells that are needed again.
+TEST(LlamaRuntime, GoesBackBehindTheWindow) {
+  const auto model = tiny(Kind::sliding_window);
+  const Tokens tokens = random_tokens(*model, 480, 1);
+  const Tokens after = random_tokens(*model, 3, 2);
+  const std::span<const Token> all = tokens;
+  Session session(*model, {.context = 512, .rows = 16});
+  for (std::size_t i = 0; i < all.size(); i += 16) session.append(all.subspan(i, 16));
+  value_of(session.runtime().truncate(session.sequence(), 96));
+  Session plain(*model, {.context = 512, .rows = 16});
+  for (std::size_t i = 0; i < 96; i += 16) plain.append(all.subspan(i, 16));
+  const auto logits = session.append_singly(after);
   const auto expected = plain.append_singly(after);
   for (std::size_t i = 0; i < after.size(); ++i) EXPECT_TRUE(same_bits(logits[i], expected[i]));
 }

@@ -46,7 +46,7 @@ struct TinyModel {
   enum class Weights { f32, f16, q4_0, q4_1, q8_0 };
 
   Kind kind = Kind::dense;
-  Weights weights = Weights::q4_1;
+  Weights weights = Weights::f32;  // quantised ones round small differences away
   std::uint64_t seed = 1;
   std::size_t context = 512;
   std::size_t window = 8;

@@ -12,7 +12,20 @@ namespace paceline::test {
 
 namespace {
 
-using namespace record;
+using record::Arm;
+using record::ArmKind;
+using record::Block;
+using record::CellStatus;
+using record::Comparison;
+using record::Environment;
+using record::ModelEvidence;
+using record::Plan;
+using record::Record;
+using record::Round;
+using record::RuntimeEvidence;
+using record::Sample;
+using record::Sustained;
+using record::Warmup;
 
 constexpr double k_start = 1790000000;    // 2026-09-21 13:33:20 UTC
 constexpr double k_step_ns = 11.5e6;      // a plain step
