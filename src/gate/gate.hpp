@@ -31,8 +31,8 @@ struct Policy {
   double confidence = 0.95;
   double parity_low = 0.97;
   double parity_high = 1.03;
-  std::optional<double> sustained_ratio_floor;  // follows ratio_floor unless set
-  std::uint64_t seed = 1;                       // of the bootstrap
+  std::optional<double> sustained_ratio_floor = {};  // follows ratio_floor unless set
+  std::uint64_t seed = 1;                            // of the bootstrap
 };
 
 /// An estimate with its interval. Absent numbers come with a reason.

@@ -27,10 +27,10 @@ struct Sample {
 };
 
 struct Inputs {
-  std::vector<Sample> baseline;
-  std::vector<Sample> spec;
-  std::vector<Sample> sustained;
-  std::optional<double> sustained_end_unix_seconds;
+  std::vector<Sample> baseline = {};
+  std::vector<Sample> spec = {};
+  std::vector<Sample> sustained = {};
+  std::optional<double> sustained_end_unix_seconds = {};
   double last_window_seconds = 30;
 };
 

@@ -26,11 +26,11 @@ struct RoundScript {
 
 struct SampleScript {
   std::string arm = "plain";
-  std::vector<std::int32_t> tokens;
+  std::vector<std::int32_t> tokens = {};
   double prefill_ms = 20;
   double other_ms = 0;  // outside prefill and rounds
   /// The last round is cut to the tokens that are left.
-  std::vector<RoundScript> rounds;
+  std::vector<RoundScript> rounds = {};
   double slower = 1;  // every time is multiplied by it
 };
 
@@ -56,7 +56,7 @@ struct NoiseScript {
 
 struct RunScript {
   std::vector<ClassScript> classes = {ClassScript{}};
-  NoiseScript noise;
+  NoiseScript noise = {};
   std::uint64_t seed = 1;
   std::size_t repetitions = 1;
   std::size_t tokens = 33;

@@ -172,13 +172,13 @@ Logits plain_logits(const Model& model, std::size_t prompt, const Tokens& tokens
   return logits.back();
 }
 
-void check_widths(const Model& model, std::size_t prompt, std::size_t count) {
+void check_widths(const Model& model, std::size_t prompt, std::size_t count, std::size_t threads) {
   const Tokens start = random_tokens(model, prompt, 11);
   const Tokens tokens = random_tokens(model, count, 12);
-  Session plain(model);
+  Session plain(model, {.threads = threads});
   plain.append(start);
   const auto expected = plain.append_singly(tokens);
-  Session wide(model);
+  Session wide(model, {.threads = threads});
   wide.append(start);
   for (const std::size_t width : {1U, 2U, 3U, 5U, 8U, 16U}) {
     for (std::size_t i = 0; i < count; i += width) {

@@ -65,7 +65,8 @@ Tree branching_tree(const runtime::Model& model, std::uint64_t seed);
 Logits plain_logits(const runtime::Model& model, std::size_t prompt, const Tokens& tokens);
 
 // Checks. Each reports through gtest.
-void check_widths(const runtime::Model& model, std::size_t prompt, std::size_t count);
+void check_widths(const runtime::Model& model, std::size_t prompt, std::size_t count,
+                  std::size_t threads = 1);
 void check_threads(const runtime::Model& model, std::size_t prompt);
 void check_tree_rows(const runtime::Model& model, std::size_t prompt, std::uint64_t seed);
 void check_every_path(const runtime::Model& model, std::size_t prompt, const Tree& tree);

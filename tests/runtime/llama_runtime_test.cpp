@@ -54,10 +54,11 @@ INSTANTIATE_TEST_SUITE_P(
 
 TEST_P(LlamaRuntimes, RowsDoNotDependOnTheWidth) {
   check_widths(*model_, 5, 48);
-  check_widths(*model_, 250, 24);  // over a multiple of 256 cells
+  // Over 256 cells libllama computes with 512; ggml then likes to split the work between threads.
+  check_widths(*model_, 250, 24, 2);
 }
 
-TEST_P(LlamaRuntimes, RowsDoNotDependOnTheThreads) { check_threads(*model_, 40); }
+TEST_P(LlamaRuntimes, RowsDoNotDependOnTheThreads) { check_threads(*model_, 300); }
 
 TEST_P(LlamaRuntimes, TreeRowsEqualTheChainOfTheirPath) {
   for (std::uint64_t seed = 1; seed <= 12; ++seed) check_tree_rows(*model_, 1 + seed * 2, seed);
