@@ -1,0 +1,374 @@
+"""The program as a user starts it: commands, files, exit codes, signals. Mostly on the toy model."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+PROGRAM = os.environ["PACELINE_PROGRAM"]
+WRITE_GGUF = os.environ["PACELINE_WRITE_GGUF"]
+VALIDATE = os.environ["PACELINE_VALIDATE"]
+SMALL = ["--max-tokens", "12", "-f", "code", "-f", "chat"]
+BENCHED = (0, 10, 11, 12)  # 12: timings of a sanitizer build are not judged
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="paceline e2e ")
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+        self.environment = {**os.environ, "XDG_STATE_HOME": self.path("state"), "NO_COLOR": "1"}
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def write(self, name, text):
+        with open(self.path(name), "w", encoding="utf-8") as file:
+            file.write(text)
+        return self.path(name)
+
+    def run_program(self, *arguments, stdout=subprocess.PIPE, **more):
+        return subprocess.run([PROGRAM, *arguments], cwd=self.folder, env=self.environment, stdout=stdout,
+                              stderr=subprocess.PIPE, text=True, timeout=300, check=False, **more)
+
+    def bench(self, *arguments, **more):
+        return self.run_program("bench", *arguments, **more)
+
+    def gguf(self, kind):
+        path = self.path(kind + ".gguf")
+        subprocess.run([WRITE_GGUF, kind, path], check=True)
+        return path
+
+    def assert_fails(self, run, code, *words):
+        self.assertEqual(run.returncode, code, run.stderr)
+        self.assertEqual(run.stdout, "")
+        for word in words:
+            self.assertIn(word, run.stderr)
+
+
+class Output(Case):
+    def test_the_table_goes_to_stdout_and_the_record_to_the_default_file(self):
+        run = self.bench("--target", "toy:7", *SMALL)
+        self.assertIn(run.returncode, BENCHED, run.stderr)
+        self.assertIn("lookup-3", run.stdout)
+        self.assertIn("speed-up", run.stdout)
+        with open(self.path("paceline-bench.json"), encoding="utf-8") as file:
+            self.assertEqual(json.load(file)["benchmark"], "SPEC-028")
+
+    def test_a_named_file_leaves_stdout_empty(self):
+        run = self.bench("--target", "toy:7", *SMALL, "-o", "out.json")
+        self.assertIn(run.returncode, BENCHED, run.stderr)
+        self.assertEqual(run.stdout, "")
+        self.assertTrue(os.path.exists(self.path("out.json")))
+        self.assertFalse(os.path.exists(self.path("paceline-bench.json")))
+
+    def test_a_dash_prints_json_and_leaves_no_cells_behind(self):
+        run = self.bench("--target", "toy:7", *SMALL, "--format", "json", "-o", "-")
+        self.assertIn(run.returncode, BENCHED, run.stderr)
+        self.assertIn("paceline", json.loads(run.stdout))
+        self.assertEqual(os.listdir(self.path("state/paceline")), [])
+        self.assertFalse(os.path.exists(self.path("paceline-bench.json")))
+
+    def test_every_format_has_the_result(self):
+        for name, sign in [("table", "speed-up"), ("markdown", "|"), ("csv", ","), ("jsonl", '"fixtureID"')]:
+            run = self.bench("--target", "toy:7", *SMALL, "--format", name)
+            self.assertIn(run.returncode, BENCHED, run.stderr)
+            self.assertIn(sign, run.stdout, name)
+        run = self.bench("--target", "toy:7", *SMALL, "--jsonl")
+        lines = [json.loads(line) for line in run.stdout.splitlines()]
+        self.assertEqual(sorted(line["fixtureID"] for line in lines), ["chat", "code"])
+        self.assertTrue(all("host" in line for line in lines))
+
+    def test_tables_fit_the_terminal(self):
+        for columns in (60, 80, 132):
+            self.environment["COLUMNS"] = str(columns)
+            run = self.bench("--target", "toy:7", *SMALL)
+            widest = max(len(line) for line in run.stdout.splitlines())
+            self.assertLessEqual(widest, columns)
+
+    def test_a_full_disk_behind_stdout_is_an_error(self):
+        with open("/dev/full", "w", encoding="utf-8") as full:
+            run = self.bench("--target", "toy:7", *SMALL, "--format", "json", "-o", "-", stdout=full)
+        self.assertEqual(run.returncode, 3)
+        self.assertIn("No space left", run.stderr)
+        with open("/dev/full", "w", encoding="utf-8") as full:
+            self.assertEqual(self.run_program("schema", stdout=full).returncode, 3)
+
+    def test_every_sample_drafts_alike_from_cold_state(self):
+        prompt = self.write("same.json", json.dumps({"prompt": "one two three one two three one two"}))
+        run = self.bench("--target", "toy:7", "-f", prompt, "--baseline-runs", "5", "--max-tokens", "80", "-o", "-")
+        blocks = json.loads(run.stdout)["paceline"]["record"]["blocks"]
+        drafted = [sum(s["rounds"]["drafted"]) for b in blocks for s in b["samples"] if s["arm"] == "lookup-3"]
+        self.assertEqual(len(drafted), 5)
+        self.assertEqual(len(set(drafted)), 1)
+        self.assertGreater(drafted[0], 0)
+
+    def test_times_of_a_sample_sum_to_its_wall_time(self):
+        run = self.bench("--target", "toy:7", "--draft", "toy:7,agree=0.8", *SMALL, "-o", "-")
+        for block in json.loads(run.stdout)["paceline"]["record"]["blocks"]:
+            self.assertTrue(all(c["equal"] for c in block["comparisons"]))
+            for s in block["samples"]:
+                parts = sum(sum(s["rounds"][k]) for k in ("draft_ns", "verify_ns", "accept_ns", "other_ns"))
+                self.assertEqual(s["elapsed_ns"], s["prefill_ns"] + parts + s["other_ns"])
+                self.assertEqual(len(s["tokens"]), 1 + sum(s["rounds"]["emitted"]))
+
+
+class Documents(Case):
+    def check(self, *arguments):
+        schema = self.write("schema.json", self.run_program("schema").stdout)
+        run = self.bench("--target", "toy:7", *arguments, "-o", "-")
+        self.assertIn(run.returncode, BENCHED, run.stderr)
+        document = self.write("document.json", run.stdout)
+        valid = subprocess.run([VALIDATE, schema, document], capture_output=True, text=True, check=False)
+        self.assertEqual(valid.returncode, 0, valid.stderr)
+        return json.loads(run.stdout)
+
+    def test_all_kinds_of_runs_fit_the_schema(self):
+        self.check(*SMALL)
+        self.check(*SMALL, "--draft", "toy:7,agree=0.8", "-n", "2", "-n", "4", "--draft-confidence", "0.1")
+        self.check(*SMALL, "--scripted", "0.7", "--temperature", "0.9", "--top-p", "0.9", "--top-k", "40")
+        self.check("--quick", "--lookup")
+
+    def test_a_control_run_says_so(self):
+        document = self.check(*SMALL, "--control")
+        self.assertTrue(document["paceline"]["record"]["plan"]["control"])
+        self.assertIn("control_difference", document["paceline"]["evaluation"])
+
+    def test_a_published_fixture_runs_three_times_with_its_own_settings(self):
+        document = self.check("-f", "spec028-small-air-streaming-check-v1")
+        fixture = document["fixtures"][0]
+        self.assertEqual(fixture["request"], {"stream": True, "temperature": 0.0, "topP": 1.0, "maxTokens": 64})
+        self.assertEqual(len(fixture["baselineSamples"]), 3)
+        self.assertEqual(len(fixture["specSamples"]), 3)
+        self.assertIn("ttftMilliseconds", fixture["specSamples"][0])
+
+    def test_a_sustained_window_is_recorded(self):
+        document = self.check(*SMALL, "--sustained-seconds", "1", "--last-window-seconds", "0.5")
+        self.assertGreater(len(document["paceline"]["record"]["sustained"]["samples"]), 2)
+
+    def test_a_broken_document_does_not_fit(self):
+        schema = self.write("schema.json", self.run_program("schema").stdout)
+        document = self.check(*SMALL)
+        document["paceline"]["record"]["blocks"][0]["status"] = "perhaps"
+        broken = self.write("broken.json", json.dumps(document))
+        self.assertEqual(subprocess.run([VALIDATE, schema, broken], capture_output=True, check=False).returncode, 1)
+
+
+class Usage(Case):
+    def test_help_and_version_are_there(self):
+        self.assertRegex(self.run_program("--version").stdout, r"^\d+\.\d+\.\d+\n$")
+        text = self.run_program("bench", "--help").stdout
+        for option in ("--target", "--draft", "--num-draft-tokens", "--recommend-ratio-floor", "--policy", "--resume"):
+            self.assertIn(option, text)
+        for command in ("models", "schema"):
+            self.assertEqual(self.run_program(command, "--help").returncode, 0)
+
+    def test_usage_errors_exit_with_2(self):
+        self.assert_fails(self.bench("--no-such-option"), 2, "--no-such-option")
+        self.assert_fails(self.run_program(), 2)
+        self.assert_fails(self.bench("--target", "toy:7", "-n", "17"), 2, "17", "1 - 16")
+        self.assert_fails(self.bench("--target", "toy:7", "--baseline-runs", "2", "--spec-runs", "3"), 2, "paired")
+        self.assert_fails(self.bench("--target", "toy:7", "--baseline-runs", "0"), 2, "must be > 0")
+        self.assert_fails(self.bench("--target", "toy:x"), 2, "\"x\"")
+        self.assert_fails(self.bench("--target", "toy:7", "--jsonl", "--format", "csv"), 2, "contradict")
+        self.assert_fails(self.bench("--target", "toy:7", "--control", "--lookup"), 2, "--control")
+        self.assert_fails(self.bench("--target", "toy:7", "-f", "code", "-f", "code"), 2, "twice")
+
+    def test_models_are_listed_with_licences(self):
+        text = self.run_program("models").stdout
+        self.assertIn("smollm2-135m", text)
+        self.assertIn("Apache-2.0", text)
+
+    def test_a_policy_file_moves_the_floor_and_is_checked(self):
+        policy = self.write("policy.yaml", "ratio_floor: 0.001234\n")
+        self.assert_fails(self.bench("--target", "toy:7", "--policy", policy), 3, "ratio_floor", "0.01")
+        policy = self.write("policy.yaml", "ratio_flor: 1\n")
+        self.assert_fails(self.bench("--target", "toy:7", "--policy", policy), 3, "ratio_flor", "latency_guard")
+        policy = self.write("policy.json", '{"ratio_floor": 0.25}')
+        run = self.bench("--target", "toy:7", *SMALL, "--policy", policy, "-o", "-")
+        self.assertEqual(json.loads(run.stdout)["paceline"]["evaluation"]["policy"]["ratio_floor"], 0.25)
+
+
+class BadInput(Case):
+    def test_unknown_fixtures_list_the_known_names(self):
+        run = self.bench("--target", "toy:7", "-f", "no-such-fixture")
+        self.assertIn(run.returncode, (2, 3))
+        self.assertIn("multilingual", run.stderr)
+
+    def test_an_empty_prompt_file_is_named(self):
+        empty = self.write("empty.txt", " \n")
+        self.assert_fails(self.bench("--target", "toy:7", "-f", empty), 3, "empty.txt")
+
+    def test_a_broken_line_is_numbered(self):
+        broken = self.write("p.jsonl", '{"prompt": "one"}\n{"prompt": 2}\n')
+        self.assert_fails(self.bench("--target", "toy:7", "-f", broken), 3, "p.jsonl", "2")
+
+    def test_a_missing_target_is_named(self):
+        self.assert_fails(self.bench("--target", "./none.gguf"), 3, "none.gguf")
+        self.assert_fails(self.bench("--target", self.folder), 3, "folder")
+
+    def test_an_unknown_model_name_lists_the_known_ones(self):
+        run = self.bench("--target", "no-such-model", "--offline")
+        self.assertIn(run.returncode, (2, 3))
+        self.assertIn("smollm2-135m", run.stderr)
+
+    def test_a_file_that_is_no_gguf_is_refused(self):
+        path = self.write("text.gguf", "this is text")
+        self.assert_fails(self.bench("--target", path), 3, "text.gguf")
+
+    def test_a_gguf_cut_in_half_is_refused_with_both_sizes(self):
+        run = self.bench("--target", self.gguf("cut"))
+        self.assert_fails(run, 3, "cut.gguf")
+        self.assertRegex(run.stderr, r"\d+.*\d+")
+
+    def test_a_missing_output_folder_is_found_before_the_run(self):
+        self.assert_fails(self.bench("--target", "toy:7", "-o", "no/such/folder/x.json"), 3, "no/such/folder")
+        self.assert_fails(self.bench("--target", "toy:7", "-o", self.folder), 3, "folder")
+
+    def test_a_draft_with_other_words_is_refused(self):
+        run = self.bench("--target", self.gguf("tiny"), "--draft", self.gguf("other-words"), *SMALL)
+        self.assert_fails(run, 12, "token 264", "target", "draft")
+
+    def test_a_padded_draft_is_accepted(self):
+        run = self.bench("--target", self.gguf("tiny"), "--draft", self.gguf("padded"), "-f",
+                         self.write("p.txt", "a b c"), "--max-tokens", "8")
+        self.assertIn(run.returncode, BENCHED, run.stderr)
+
+    def test_a_prompt_longer_than_the_context_is_skipped_with_its_counts(self):
+        prompt = self.write("long.txt", "word " * 100)
+        run = self.bench("--target", "toy:7", "-f", prompt, "--max-context-tokens", "64", "-o", "-")
+        self.assertEqual(run.returncode, 12, run.stderr)
+        block = json.loads(run.stdout)["paceline"]["record"]["blocks"][0]
+        self.assertEqual(block["status"], "skipped")
+        self.assertIn("64", block["reason"])
+
+    def test_a_recurrent_target_is_refused_for_speculation(self):
+        run = self.bench("--target", self.gguf("recurrent"), "-f", self.write("p.txt", "a b a b a b"), "--lookup")
+        self.assertEqual(run.returncode, 12, run.stderr)
+        self.assertIn("take", run.stderr)
+
+    def test_a_sliding_window_target_writes_the_same_past_its_window(self):
+        prompt = self.write("p.txt", "ab ab ab ab ab ab")
+        run = self.bench("--target", self.gguf("window"), "-f", prompt, "--scripted", "0.5", "--max-tokens", "60", "-o", "-")
+        self.assertIn(run.returncode, BENCHED, run.stderr)
+        block = json.loads(run.stdout)["paceline"]["record"]["blocks"][0]
+        self.assertEqual(block["status"], "ok", block["reason"])
+        self.assertTrue(block["comparisons"][0]["equal"])
+
+
+class Resume(Case):
+    LONG = ["--target", "toy:7,context=65536", "--max-tokens", "4000", "--temperature", "1", "-f", "code", "-f", "chat",
+            "--baseline-runs", "4"]
+
+    def blocks(self, name):
+        try:
+            with open(self.path(name), encoding="utf-8") as file:
+                return json.load(file)["paceline"]["record"]["blocks"]
+        except FileNotFoundError:
+            return []
+
+    def start(self, *arguments):
+        return subprocess.Popen([PROGRAM, "bench", *arguments], cwd=self.folder, env=self.environment,
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+    def wait_for_blocks(self, process, name, count):
+        while process.poll() is None and len(self.blocks(name)) < count:
+            time.sleep(0.02)
+        return self.blocks(name)
+
+    def test_a_killed_run_keeps_its_blocks_and_continues(self):
+        process = self.start(*self.LONG, "-o", "r.json")
+        self.wait_for_blocks(process, "r.json", 3)
+        process.kill()
+        process.communicate()
+        kept = self.blocks("r.json")
+        self.assertGreaterEqual(len(kept), 3)
+        run = self.bench(*self.LONG, "--resume", "r.json", "-o", "r.json")
+        self.assertIn(run.returncode, BENCHED, run.stderr)
+        finished = self.blocks("r.json")
+        self.assertGreater(len(finished), len(kept))
+        self.assertEqual(finished[: len(kept)], kept)
+        self.assertEqual(len({(b["fixture"], b["prompt"], b["repetition"]) for b in finished}), len(finished))
+
+    def test_other_settings_are_refused_by_name(self):
+        first = ["--target", "toy:7", *SMALL, "-o", "r.json"]
+        self.assertIn(self.bench(*first).returncode, BENCHED)
+        before = self.blocks("r.json")
+        self.assert_fails(self.bench(*first, "--resume", "r.json", "-n", "5"), 2, "arms")
+        self.assert_fails(self.bench(*first, "--resume", "r.json", "--seed", "5"), 2, "seed")
+        self.assertEqual(self.blocks("r.json"), before)
+
+    def test_a_file_that_is_no_record_is_refused(self):
+        self.write("r.json", "{}")
+        self.assert_fails(self.bench("--target", "toy:7", "--resume", "r.json"), 3, "r.json")
+
+
+class Interruption(Resume):
+    test_a_killed_run_keeps_its_blocks_and_continues = None
+    test_other_settings_are_refused_by_name = None
+    test_a_file_that_is_no_record_is_refused = None
+
+    def test_ctrl_c_keeps_the_finished_blocks(self):
+        process = self.start(*self.LONG, "-o", "r.json")
+        self.wait_for_blocks(process, "r.json", 2)
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 130, errors)
+        self.assertIn("--resume", errors)
+        self.assertGreaterEqual(len(self.blocks("r.json")), 2)
+
+    def test_a_time_limit_ends_the_run_with_what_it_has(self):
+        run = self.bench(*self.LONG, "--baseline-runs", "200", "--time-limit", "2", "-o", "r.json")
+        self.assertIn(run.returncode, BENCHED, run.stderr)
+        with open(self.path("r.json"), encoding="utf-8") as file:
+            record = json.load(file)["paceline"]["record"]
+        self.assertFalse(record["complete"])
+        self.assertIn("time limit", record["incomplete_reason"])
+        self.assertTrue(all(b["status"] == "ok" for b in record["blocks"]))
+
+    def test_a_run_that_takes_too_long_is_a_failed_block(self):
+        run = self.bench(*self.LONG, "--run-time-limit", "0.001", "-o", "r.json")
+        self.assertEqual(run.returncode, 12, run.stderr)
+        self.assertTrue(all(b["status"] == "failed" and "still running" in b["reason"] for b in self.blocks("r.json")))
+
+
+class RealModel(Case):
+    PROMPTS = ('{"messages": [{"role": "user", "content": "Repeat this line twice: the quick brown fox jumps."}]}\n'
+               '{"messages": [{"role": "user", "content": "Name three rivers of Europe and the seas they reach."}]}\n')
+
+    @classmethod
+    def setUpClass(cls):
+        fetched = subprocess.run([PROGRAM, "models", "fetch", "smollm2-135m"], capture_output=True, text=True, check=False)
+        if fetched.returncode != 0:
+            if os.environ.get("CI"):
+                raise AssertionError(fetched.stderr)
+            raise unittest.SkipTest(fetched.stderr)
+
+    def run_real(self, *arguments):
+        prompts = self.write("prompts.jsonl", self.PROMPTS)
+        run = self.bench("--target", "smollm2-135m", "--offline", "-f", prompts, "--max-tokens", "24",
+                         "--max-context-tokens", "512", *arguments, "-o", "-")
+        self.assertIn(run.returncode, BENCHED, run.stderr)
+        return json.loads(run.stdout)["paceline"]
+
+    def test_lookup_writes_what_plain_writes(self):
+        part = self.run_real("--lookup")
+        for block in part["record"]["blocks"]:
+            self.assertEqual(block["status"], "ok", block["reason"])
+            self.assertTrue(block["comparisons"][0]["equal"])
+        self.assertRegex(part["record"]["environment"]["target"]["sha256"], r"^b179c952")
+
+    def test_its_own_draft_is_accepted_and_not_worth_it(self):
+        part = self.run_real("--draft", "smollm2-135m")
+        overall = part["evaluation"]["overall"][0]
+        self.assertGreater(overall["draft"]["acceptance_rate"], 0.95)
+        self.assertEqual(overall["outputs_equal"], 2)
+        self.assertNotEqual(overall["verdict"], "enable")
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2, argv=[sys.argv[0], *sys.argv[1:]])
