@@ -192,8 +192,9 @@ void note_texts(Comparison& comparison) {
                     std::max(1.0, comparison.looped_share * 100)));
   }
   if (comparison.outputs_tied > 0) {
-    comparison.notes.push_back(std::format("{} part from plain decoding at a numeric tie",
-                                           counted(comparison.outputs_tied, "text")));
+    comparison.notes.push_back(std::format("{} {} from plain decoding at a numeric tie",
+                                           counted(comparison.outputs_tied, "text"),
+                                           comparison.outputs_tied == 1 ? "parts" : "part"));
   }
 }
 

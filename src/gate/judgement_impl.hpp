@@ -13,6 +13,7 @@ namespace paceline::gate {
 /// What settled a verdict. The sentence is built around it.
 enum class Cause {
   control,        // none is given
+  policy,         // its thresholds are no numbers
   build,          // a debug or sanitizer build measured
   not_measured,   // no usable pair
   outputs,        // the texts differ
@@ -29,6 +30,7 @@ enum class Cause {
 struct Judged {
   Comparison comparison;
   Cause cause = Cause::not_measured;
+  std::string settled_by;  // the one of the reasons that settled it
 };
 
 /// What a verdict depends on beside the comparison itself.
@@ -57,5 +59,7 @@ std::string figure(double value, double limit);
 /// "1 prompt", "48 prompts".
 std::string counted(std::size_t count, std::string_view noun);
 std::string target_name(const record::Record& record);
+/// " to 0.80" for a scripted arm that forces an acceptance, else nothing.
+std::string forced_acceptance(const record::Arm& arm);
 
 }  // namespace paceline::gate

@@ -1,5 +1,6 @@
 // The verdict in plain words.
 #include <algorithm>
+#include <cmath>
 #include <format>
 
 #include "core/text.hpp"
@@ -116,7 +117,7 @@ std::string why_not(const Judged& overall, const Circumstances& circumstances) {
                   "pair"),
           measured);
     case Cause::not_exercised:
-      return comparison.reasons.front();
+      return overall.settled_by;
     case Cause::guard:
       if (const Guard* guard = broken_guard(comparison)) {
         return std::format("{} ({})", guard_words(*guard), measured);
@@ -124,7 +125,7 @@ std::string why_not(const Judged& overall, const Circumstances& circumstances) {
       break;
     case Cause::slow_class:
       return std::format("{} would reach the floor of {:.2f}, but it is {}", measured,
-                         circumstances.policy.ratio_floor, comparison.reasons.back());
+                         circumstances.policy.ratio_floor, overall.settled_by);
     default:
       break;
   }
@@ -151,11 +152,10 @@ std::string inconclusive_sentence(const Judged& overall, const Circumstances& ci
 }
 
 std::string what_if_sentence(const Judged& overall, const Circumstances& circumstances) {
-  const auto& forced = circumstances.arm.scripted_acceptance;
-  return std::format("What if: with acceptance forced{} {} runs {} at {}; no drafter was measured.",
-                     forced ? std::format(" to {:.2f},", *forced) : std::string(","),
-                     circumstances.arm.id, target_name(circumstances.record),
-                     measured_clause(overall.comparison, circumstances));
+  return std::format(
+      "What if: with acceptance forced{}, {} runs {} at {}; no drafter was measured.",
+      forced_acceptance(circumstances.arm), circumstances.arm.id, target_name(circumstances.record),
+      measured_clause(overall.comparison, circumstances));
 }
 
 }  // namespace
@@ -172,6 +172,11 @@ std::string with_interval(const Estimate& estimate, double limit) {
 
 std::string counted(std::size_t count, std::string_view noun) {
   return std::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+}
+
+std::string forced_acceptance(const record::Arm& arm) {
+  if (!arm.scripted_acceptance || !std::isfinite(*arm.scripted_acceptance)) return {};
+  return std::format(" to {:.2f}", *arm.scripted_acceptance);
 }
 
 std::string target_name(const record::Record& record) {

@@ -28,6 +28,18 @@ std::string build_refusal(const record::Environment& environment) {
   return {};
 }
 
+/// Why verdicts cannot follow from these thresholds. Empty: they can.
+std::string policy_refusal(const Policy& policy) {
+  for (const double limit :
+       {policy.ratio_floor, policy.latency_guard, policy.ttft_guard, policy.parity_low,
+        policy.parity_high, policy.sustained_ratio_floor.value_or(policy.ratio_floor)}) {
+    if (!std::isfinite(limit) || limit <= 0) {
+      return "the policy has a limit that is no positive number";
+    }
+  }
+  return {};
+}
+
 Difference difference_of(const Estimate& speedup, const Policy& policy) {
   if (!speedup.value) return Difference::not_measured;
   if (!speedup.low || !speedup.high) return Difference::undecided;
@@ -115,9 +127,13 @@ class Judge {
   }
 
   Judged run() {
-    if (const auto refusal = build_refusal(circumstances_.record.environment); !refusal.empty()) {
+    if (const auto refusal = policy_refusal(policy_); !refusal.empty()) {
       comparison().difference = Difference::not_measured;
-      settle(Verdict::not_benchmarkable, Cause::build, refusal);
+      settle(Verdict::not_benchmarkable, Cause::policy, refusal);
+    } else if (const auto build = build_refusal(circumstances_.record.environment);
+               !build.empty()) {
+      comparison().difference = Difference::not_measured;
+      settle(Verdict::not_benchmarkable, Cause::build, build);
     } else if (comparison().pairs == 0) {
       settle(Verdict::not_benchmarkable, Cause::not_measured, "no pair could be used");
     } else if (circumstances_.record.plan.control) {
@@ -137,6 +153,7 @@ class Judge {
   void settle(Verdict verdict, Cause cause, std::string reason) {
     comparison().verdict = verdict;
     result_.cause = cause;
+    result_.settled_by = reason;
     comparison().reasons.push_back(std::move(reason));
   }
 
@@ -149,8 +166,8 @@ class Judge {
       judge_what_if();
     } else {
       judge_interval();
-      judge_guards();
       judge_classes();
+      judge_guards();
     }
     if (comparison().outputs_different > 0) {
       settle(Verdict::do_not_enable, Cause::outputs, outputs_differ(comparison()));
@@ -159,10 +176,9 @@ class Judge {
   }
 
   void judge_what_if() {
-    const auto& forced = circumstances_.arm.scripted_acceptance;
     settle(Verdict::inconclusive, Cause::what_if,
            std::format("a what-if run: acceptance was forced{}, no drafter was measured",
-                       forced ? std::format(" to {:.2f}", *forced) : std::string{}));
+                       forced_acceptance(circumstances_.arm)));
   }
 
   void judge_interval() {

@@ -216,18 +216,26 @@ class BadInput(Case):
         self.assertIn(run.returncode, (2, 3))
         self.assertIn("smollm2-135m", run.stderr)
 
-    def test_a_file_that_is_no_gguf_is_refused(self):
-        path = self.write("text.gguf", "this is text")
-        self.assert_fails(self.bench("--target", path), 3, "text.gguf")
+    def test_a_missing_output_folder_is_found_before_the_run(self):
+        self.assert_fails(self.bench("--target", "toy:7", "-o", "no/such/folder/x.json"), 3, "no/such/folder")
+        self.assert_fails(self.bench("--target", "toy:7", "-o", self.folder), 3, "folder")
+
+    def test_a_prompt_longer_than_the_context_is_skipped_with_its_counts(self):
+        prompt = self.write("long.txt", "word " * 100)
+        run = self.bench("--target", "toy:7", "-f", prompt, "--max-context-tokens", "64", "-o", "-")
+        self.assertEqual(run.returncode, 12, run.stderr)
+        block = json.loads(run.stdout)["paceline"]["record"]["blocks"][0]
+        self.assertEqual(block["status"], "skipped")
+        self.assertIn("64", block["reason"])
+
+
+class Gguf(Case):
+    """Small generated files through libllama."""
 
     def test_a_gguf_cut_in_half_is_refused_with_both_sizes(self):
         run = self.bench("--target", self.gguf("cut"))
         self.assert_fails(run, 3, "cut.gguf")
         self.assertRegex(run.stderr, r"\d+.*\d+")
-
-    def test_a_missing_output_folder_is_found_before_the_run(self):
-        self.assert_fails(self.bench("--target", "toy:7", "-o", "no/such/folder/x.json"), 3, "no/such/folder")
-        self.assert_fails(self.bench("--target", "toy:7", "-o", self.folder), 3, "folder")
 
     def test_a_draft_with_other_words_is_refused(self):
         run = self.bench("--target", self.gguf("tiny"), "--draft", self.gguf("other-words"), *SMALL)
@@ -237,14 +245,6 @@ class BadInput(Case):
         run = self.bench("--target", self.gguf("tiny"), "--draft", self.gguf("padded"), "-f",
                          self.write("p.txt", "a b c"), "--max-tokens", "8")
         self.assertIn(run.returncode, BENCHED, run.stderr)
-
-    def test_a_prompt_longer_than_the_context_is_skipped_with_its_counts(self):
-        prompt = self.write("long.txt", "word " * 100)
-        run = self.bench("--target", "toy:7", "-f", prompt, "--max-context-tokens", "64", "-o", "-")
-        self.assertEqual(run.returncode, 12, run.stderr)
-        block = json.loads(run.stdout)["paceline"]["record"]["blocks"][0]
-        self.assertEqual(block["status"], "skipped")
-        self.assertIn("64", block["reason"])
 
     def test_a_recurrent_target_is_refused_for_speculation(self):
         run = self.bench("--target", self.gguf("recurrent"), "-f", self.write("p.txt", "a b a b a b"), "--lookup")
@@ -259,8 +259,13 @@ class BadInput(Case):
         self.assertEqual(block["status"], "ok", block["reason"])
         self.assertTrue(block["comparisons"][0]["equal"])
 
+    def test_a_file_that_is_no_gguf_is_refused(self):
+        path = self.write("text.gguf", "this is text")
+        self.assert_fails(self.bench("--target", path), 3, "text.gguf")
 
-class Resume(Case):
+
+class LongRun(Case):
+    # some seconds of work on the toy model
     LONG = ["--target", "toy:7,context=65536", "--max-tokens", "4000", "--temperature", "1", "-f", "code", "-f", "chat",
             "--baseline-runs", "4"]
 
@@ -280,6 +285,8 @@ class Resume(Case):
             time.sleep(0.02)
         return self.blocks(name)
 
+
+class Resume(LongRun):
     def test_a_killed_run_keeps_its_blocks_and_continues(self):
         process = self.start(*self.LONG, "-o", "r.json")
         self.wait_for_blocks(process, "r.json", 3)
@@ -307,11 +314,7 @@ class Resume(Case):
         self.assert_fails(self.bench("--target", "toy:7", "--resume", "r.json"), 3, "r.json")
 
 
-class Interruption(Resume):
-    test_a_killed_run_keeps_its_blocks_and_continues = None
-    test_other_settings_are_refused_by_name = None
-    test_a_file_that_is_no_record_is_refused = None
-
+class Interruption(LongRun):
     def test_ctrl_c_keeps_the_finished_blocks(self):
         process = self.start(*self.LONG, "-o", "r.json")
         self.wait_for_blocks(process, "r.json", 2)

@@ -74,7 +74,7 @@ SampleScript speculative_script(const RunScript& script, double speedup,
                           .verify_ms = whole * 0.85,
                           .accept_ms = whole * 0.05};
   if (script.drafts) {
-    sample.rounds.assign((script.tokens - 1) / 2, round);
+    sample.rounds.assign(script.tokens / 2, round);
   } else {
     for (RoundScript& plain : sample.rounds) plain.verify_ms = 10 / speedup;
   }

@@ -1,0 +1,54 @@
+#include "bench/odd_runtime.hpp"
+
+#include <algorithm>
+#include <condition_variable>
+#include <mutex>
+
+namespace paceline::test {
+
+using runtime::Row;
+using runtime::Wants;
+
+Result<runtime::SequenceId> OddRuntime::create_sequence() {
+  if (on_sequence) on_sequence();
+  return inner_->create_sequence();
+}
+
+Result<void> OddRuntime::forward(std::span<const Row> rows, std::stop_token stop) {
+  if (before_pass) PACELINE_TRY_VOID(before_pass(rows, stop));
+  std::vector<Row> all(rows.begin(), rows.end());
+  for (Row& row : all) {
+    if (row.wants != Wants::nothing) row.wants = Wants::logits;
+  }
+  PACELINE_TRY_VOID(inner_->forward(all, stop));
+  logits_.assign(rows.size(), {});
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (rows[i].wants == Wants::nothing) continue;
+    const auto row = inner_->logits(i);
+    logits_[i].assign(row.begin(), row.end());
+    if (bend) bend(rows.size(), logits_[i]);
+  }
+  return {};
+}
+
+Token OddRuntime::argmax(std::size_t row) const {
+  const auto& logits = logits_.at(row);
+  return to_token(static_cast<std::size_t>(std::ranges::max_element(logits) - logits.begin()));
+}
+
+Result<void> OddRuntime::accept(runtime::SequenceId sequence, std::span<const std::int32_t> path) {
+  std::vector<std::int32_t> rows(path.begin(), path.end());
+  const std::size_t next = rows.empty() ? 0 : static_cast<std::size_t>(rows.back()) + 1;
+  if (rolls_back_one_short && next < logits_.size()) rows.push_back(rows.back() + 1);
+  return inner_->accept(sequence, rows);
+}
+
+Result<void> hang(std::stop_token stop) {
+  std::mutex mutex;
+  std::condition_variable_any wake;
+  std::unique_lock lock(mutex);
+  wake.wait(lock, stop, [] { return false; });
+  return fail(ErrorCode::cancelled, "the pass was stopped");
+}
+
+}  // namespace paceline::test
