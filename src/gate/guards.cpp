@@ -55,8 +55,8 @@ class LatencyRatio {
         }
       }
     }
-    const auto plain = nearest_rank(plain_, k_p95);
-    const auto speculative = nearest_rank(speculative_, k_p95);
+    const auto plain = nearest_rank_of(plain_, k_p95);
+    const auto speculative = nearest_rank_of(speculative_, k_p95);
     if (!plain || !speculative || !(*plain > 0)) return std::nullopt;
     return *speculative / *plain;
   }

@@ -167,14 +167,18 @@ std::optional<double> median(std::span<const double> values) {
   return sorted[middle - 1] / 2 + sorted[middle] / 2;
 }
 
-std::optional<double> nearest_rank(std::span<const double> values, double p) {
+std::optional<double> nearest_rank_of(std::span<double> values, double p) {
   if (values.empty()) return std::nullopt;
+  const auto last = static_cast<double>(values.size());
+  const double rank = std::clamp(std::ceil(p * last), 1.0, last);
+  const auto index = static_cast<std::size_t>(rank) - 1;
+  std::ranges::nth_element(values, values.begin() + static_cast<std::ptrdiff_t>(index));
+  return values[index];
+}
+
+std::optional<double> nearest_rank(std::span<const double> values, double p) {
   std::vector<double> copy(values.begin(), values.end());
-  const double rank = std::ceil(p * static_cast<double>(copy.size()));
-  const auto last = static_cast<double>(copy.size());
-  const auto index = static_cast<std::size_t>(std::clamp(rank, 1.0, last)) - 1;
-  std::ranges::nth_element(copy, copy.begin() + static_cast<std::ptrdiff_t>(index));
-  return copy[index];
+  return nearest_rank_of(copy, p);
 }
 
 double normal_quantile(double p) {

@@ -16,6 +16,8 @@ namespace paceline::gate {
 std::optional<double> median(std::span<const double> values);
 /// Nearest rank: sorted[ceil(p n) - 1]. None for an empty list.
 std::optional<double> nearest_rank(std::span<const double> values, double p);
+/// The same, reordering the values instead of copying them.
+std::optional<double> nearest_rank_of(std::span<double> values, double p);
 
 /// Mean over strata that weigh equally, with its standard error and the degrees of freedom of
 /// that error (Welch-Satterthwaite). A stratum of one value borrows the pooled variance of the

@@ -72,11 +72,10 @@ void Scene::add_draft(std::string_view toy, std::size_t depth) {
 void Scene::add_scripted(double acceptance, std::size_t depth) {
   add(std::format("what-if-{}-{}", acceptance, depth), record::ArmKind::scripted, depth).drafter =
       [this, acceptance](const bench::SampleFacts& facts) -> Result<draft::Drafter*> {
-    scripted_ =
-        draft::make_scripted_drafter({.oracle = facts.plain_tokens,
-                                      .prompt_tokens = facts.prompt_tokens,
-                                      .right = draft::right_with_probability(acceptance, 1),
-                                      .vocabulary = model->vocabulary().size()});
+    scripted_ = draft::make_scripted_drafter({.oracle = facts.plain_tokens,
+                                              .prompt_tokens = facts.prompt_tokens,
+                                              .right = draft::right_with_probability(acceptance, 1),
+                                              .vocabulary = model->vocabulary().size()});
     return scripted_.get();
   };
 }
