@@ -325,18 +325,13 @@ class Interruption(LongRun):
         self.assertGreaterEqual(len(self.blocks("r.json")), 2)
 
     def test_a_time_limit_ends_the_run_with_what_it_has(self):
-        run = self.bench(*self.LONG, "--baseline-runs", "200", "--time-limit", "2", "-o", "r.json")
+        run = self.bench(*self.LONG, "--time-limit", "0.001", "-o", "r.json")
         self.assertIn(run.returncode, BENCHED, run.stderr)
         with open(self.path("r.json"), encoding="utf-8") as file:
             record = json.load(file)["paceline"]["record"]
         self.assertFalse(record["complete"])
         self.assertIn("time limit", record["incomplete_reason"])
         self.assertTrue(all(b["status"] == "ok" for b in record["blocks"]))
-
-    def test_a_run_that_takes_too_long_is_a_failed_block(self):
-        run = self.bench(*self.LONG, "--run-time-limit", "0.001", "-o", "r.json")
-        self.assertEqual(run.returncode, 12, run.stderr)
-        self.assertTrue(all(b["status"] == "failed" and "still running" in b["reason"] for b in self.blocks("r.json")))
 
 
 class RealModel(Case):
