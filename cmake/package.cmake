@@ -1,7 +1,5 @@
 # Installation and packages.
-if(TARGET paceline_program)
-  install(TARGETS paceline_program RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-endif()
+install(TARGETS paceline_program RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(FILES LICENSE README.md CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
 set(CPACK_GENERATOR TGZ)
 set(CPACK_PACKAGE_CONTACT "paceline")
