@@ -40,7 +40,7 @@ record::Record two_arms() {
 }
 
 TEST(Table, IsAsItWas) {
-  for (const std::size_t width : {60, 80, 120}) {
+  for (const std::size_t width : {60U, 80U, 120U}) {
     EXPECT_TRUE(
         test::matches_golden(std::format("table-{}.txt", width),
                              text_of(test::sample_record(), Format::table, {.width = width})));
@@ -79,7 +79,7 @@ TEST(EveryFormat, EndsInANewlineAndHasNoNan) {
   for (const record::Record& record : {test::sample_record(), two_arms(), test::empty_record()}) {
     for (const Format format : k_formats) {
       const std::string text = text_of(record, format);
-      if (!text.empty()) EXPECT_EQ(text.back(), '\n');
+      EXPECT_TRUE(text.empty() || text.ends_with("\n"));
       EXPECT_EQ(text.find("nan"), std::string::npos) << to_string(format);
       EXPECT_EQ(text.find("-inf"), std::string::npos) << to_string(format);
     }
