@@ -236,8 +236,12 @@ TEST(Progress, CountsFinishedBlocksAndEstimatesTheRest) {
   for (std::size_t i = 0; i < seen.size(); ++i) {
     EXPECT_EQ(seen[i].done, i);
     EXPECT_EQ(seen[i].total, 4U);
-    if (i == 0) EXPECT_EQ(seen[i].seconds_left, std::nullopt) << "nothing is known yet";
-    if (i > 0) EXPECT_NEAR(seen[i].seconds_left.value_or(-1), 10.0 * static_cast<double>(4 - i), 1);
+    if (i == 0) {
+      EXPECT_EQ(seen[i].seconds_left, std::nullopt) << "nothing is known yet";
+    }
+    if (i > 0) {
+      EXPECT_NEAR(seen[i].seconds_left.value_or(-1), 10.0 * static_cast<double>(4 - i), 1);
+    }
   }
 }
 

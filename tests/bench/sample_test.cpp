@@ -36,7 +36,9 @@ void expect_sums(const record::Sample& sample) {
   EXPECT_GT(sample.first_token_ns, 0);
   EXPECT_LE(sample.first_token_ns, sample.prefill_ns);
   EXPECT_LE(sample.streamed_chunks, 1 + sample.rounds.size());
-  if (sample.first_text_ns) EXPECT_GE(*sample.first_text_ns, sample.first_token_ns);
+  if (sample.first_text_ns) {
+    EXPECT_GE(*sample.first_text_ns, sample.first_token_ns);
+  }
 }
 
 TEST(Sample, HasTimesThatSumToTheWallTime) {

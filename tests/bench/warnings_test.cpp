@@ -27,6 +27,15 @@ record::Sample sample(std::string id, std::size_t drafted) {
   return made;
 }
 
+host::HostState reading(double at, double busy_seconds, double own_seconds) {
+  host::HostState state;
+  state.at_unix_seconds = at;
+  state.steal_seconds = 5;
+  state.busy_seconds = busy_seconds;
+  state.own_cpu_seconds = own_seconds;
+  return state;
+}
+
 /// Nothing to complain about: a release build with all cores on a quiet host.
 record::Record quiet_record() {
   record::Record record;
@@ -46,16 +55,8 @@ record::Record quiet_record() {
     record.blocks.push_back(block);
   }
   record.warmup = record::Warmup{.first_arm_ms = {1, 1, 1}, .stable = true};
-  record.host_at_start = {.at_unix_seconds = 100,
-                          .thermal_state = {},
-                          .steal_seconds = 5,
-                          .busy_seconds = 50,
-                          .own_cpu_seconds = 1};
-  record.host_at_end = {.at_unix_seconds = 200,
-                        .thermal_state = {},
-                        .steal_seconds = 5,
-                        .busy_seconds = 450,
-                        .own_cpu_seconds = 401};
+  record.host_at_start = reading(100, 50, 1);
+  record.host_at_end = reading(200, 450, 401);
   return record;
 }
 
@@ -76,7 +77,9 @@ std::string cause(const record::Record& record) {
 
 TEST(Warnings, AreNoneForAQuietReleaseRun) {
   EXPECT_THAT(ids(quiet_record()), IsEmpty());
-  EXPECT_THAT(ids(record::Record{.environment = quiet_record().environment}), IsEmpty());
+  record::Record nothing_measured;
+  nothing_measured.environment = quiet_record().environment;
+  EXPECT_THAT(ids(nothing_measured), IsEmpty());
 }
 
 TEST(Warnings, TellOfBuildsWhoseTimesSayNothing) {
