@@ -156,8 +156,12 @@ Result<void> Run::warm_up() {
     report("warm-up", i, k_warmup_most_runs, std::nullopt);
     for (const Contender& contender : setup_.contenders) {
       auto run = sample(contender, *prompt, tokens, facts);
-      if (!run && run.error().code == ErrorCode::timed_out) return {};  // blocks will say so
-      if (!run) return run.error().in(std::format("warming up arm {}", contender.arm.id));
+      if (!run) {
+        // What one pass or one prompt did is for the blocks to say; the rest ends the run.
+        const ErrorCode code = run.error().code;
+        if (code == ErrorCode::timed_out || code == ErrorCode::runtime_failed) return {};
+        return run.error().in(std::format("warming up arm {}", contender.arm.id));
+      }
       if (&contender != &setup_.contenders.front()) continue;
       warmup.first_arm_ms.push_back(to_ms(Nanoseconds(run->elapsed_ns)));
       facts.plain_tokens.clear();
