@@ -75,6 +75,11 @@ bool is_stable(const std::vector<double>& values) {
   return high - low <= k_warmup_spread * median_of(last);
 }
 
+/// A slow or broken pass says nothing about the other runs.
+bool is_of_one_run(const Error& error) {
+  return error.code == ErrorCode::timed_out || error.code == ErrorCode::runtime_failed;
+}
+
 /// State of one call of run().
 class Run {
  public:
@@ -91,7 +96,8 @@ class Run {
   Result<record::Block> block(const Cell& cell);
   Result<void> fill(record::Block& block, const PreparedPrompt& prompt, std::size_t seed);
   Result<void> add_comparisons(record::Block& block, const PreparedPrompt& prompt);
-  Result<void> sustain();
+  /// Gives why the window ended before its time, empty where it did not.
+  Result<std::string> sustain();
   Result<record::Sample> sample(const Contender& contender, const PreparedPrompt& prompt,
                                 std::size_t max_tokens, const SampleFacts& facts);
   Result<void> save();
@@ -274,7 +280,8 @@ Result<Run::End> Run::blocks() {
   return End::done;
 }
 
-Result<void> Run::sustain() {
+Result<std::string> Run::sustain() {
+  std::string ended_early;
   record::Sustained sustained;
   sustained.requested_seconds = setup_.sustained_seconds;
   sustained.last_window_seconds = setup_.last_window_seconds;
@@ -294,14 +301,14 @@ Result<void> Run::sustain() {
     auto filled = fill(block, *usable[turn % usable.size()], random.bits());
     if (!filled && filled.error().code == ErrorCode::cancelled) return filled.error();
     if (!filled) {
-      record_.sustained = std::move(sustained);
-      return filled.error().in("sustained window");
+      ended_early = std::format("the sustained window ended early: {}", filled.error().message);
+      break;
     }
     std::ranges::move(block.samples, std::back_inserter(sustained.samples));
   }
   sustained.ended_at_unix_seconds = clock_.unix_seconds();
   record_.sustained = std::move(sustained);
-  return {};
+  return ended_early;
 }
 
 Result<void> Run::all() {
@@ -320,9 +327,12 @@ Result<void> Run::all() {
                              *record_.plan.time_limit_seconds, record_.blocks.size()));
       return {};
     }
-    if (setup_.sustained_seconds > 0) PACELINE_TRY_VOID(sustain());
-    record_.complete = true;
-    record_.incomplete_reason.clear();
+    std::string missing;
+    if (setup_.sustained_seconds > 0) {
+      PACELINE_TRY(missing, sustain());
+    }
+    incomplete(std::move(missing));
+    record_.complete = record_.incomplete_reason.empty();
     return {};
   };
   const auto worked = work();

@@ -180,7 +180,7 @@ void note_noise(Comparison& comparison, const ArmSamples& samples) {
   if (!slow || !fast || !(*slow > 0) || speeds.size() < 4) return;
   if (*fast / *slow <= k_noisy_spread) return;
   comparison.notes.push_back(std::format(
-      "plain decoding itself ran at {:.3g} to {:.3g} tokens/s (10th to 90th percentile): a noisy "
+      "plain decoding itself ran at {:.1f} to {:.1f} tokens/s (10th to 90th percentile): a noisy "
       "host widens the interval",
       *slow, *fast));
 }
