@@ -342,7 +342,7 @@ Result<int> Bench::run() {
                  "paceline: %zu finished blocks are kept in %s; continue with --resume %s\n",
                  record_.blocks.size(), output_.record_file.c_str(), output_.record_file.c_str());
     if (cancelled && !record_.blocks.empty()) {
-      PACELINE_TRY_VOID(publish());
+      if (const auto published = publish(); !published) print_error(published.error());
       return k_exit_cancelled;
     }
     return ran.error();
@@ -374,7 +374,7 @@ Command add_bench_command(CLI::App& app) {
   return [options](std::stop_token stop) {
     const auto code = Bench(*options, stop).run();
     if (code) return *code;
-    std::fprintf(stderr, "paceline: %s\n", code.error().message.c_str());
+    print_error(code.error());
     return exit_code(code.error());
   };
 }

@@ -39,6 +39,10 @@ Result<std::vector<record::Arm>> make_arms(const BenchOptions& options) {
     arm.num_draft_tokens = depth;
     return arm;
   };
+  if (options.draft_confidence && options.drafts.empty()) {
+    return fail(ErrorCode::invalid_argument,
+                "--draft-confidence has no effect without --draft; add one or leave it out");
+  }
   std::vector<record::Arm> arms{make("plain", record::ArmKind::plain, 0)};
   const auto add = [&](record::Arm arm) {
     arm.baseline = "plain";

@@ -15,7 +15,7 @@ namespace paceline::cli {
 namespace {
 
 int complain(const Error& error) {
-  std::fprintf(stderr, "paceline: %s\n", error.message.c_str());
+  print_error(error);
   return exit_code(error);
 }
 

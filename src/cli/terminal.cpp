@@ -61,6 +61,11 @@ void ProgressLine::clear() {
   shown_ = false;
 }
 
+void print_error(const Error& error) {
+  const std::string word = error.word.empty() ? "" : std::format(" ({})", error.word);
+  std::fprintf(stderr, "paceline: %s%s\n", error.message.c_str(), word.c_str());
+}
+
 bool write_stdout(std::string_view text) {
   return std::fwrite(text.data(), 1, text.size(), stdout) == text.size() &&
          std::fflush(stdout) == 0;

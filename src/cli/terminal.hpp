@@ -5,6 +5,8 @@
 #include <string>
 #include <string_view>
 
+#include "core/result.hpp"
+
 namespace paceline::cli {
 
 /// Columns of the terminal behind stdout, else $COLUMNS, else 80.
@@ -33,6 +35,9 @@ class ProgressLine {
   std::chrono::steady_clock::time_point last_{};
   std::string stage_;
 };
+
+/// One line on stderr, with the error's stable word where it has one.
+void print_error(const Error& error);
 
 /// Writes to stdout; false where that failed (a full disk, a closed pipe).
 bool write_stdout(std::string_view text);

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "bench/scene.hpp"
 #include "draft/lookup.hpp"
 #include "support/fake_runtime.hpp"
@@ -63,8 +65,10 @@ TEST(Sample, PutsEachTimeWhereItWasSpent) {
     scene.clock.advance(pass);
     return {};
   };
-  FakeDrafter drafter(
-      [](std::span<const Token>, std::size_t) { return DraftTree::chain(tokens({1, 2})); });
+  FakeDrafter drafter([](std::span<const Token>, std::size_t depth) {
+    const auto chain = tokens({1, 2});
+    return DraftTree::chain(std::span(chain).first(std::min<std::size_t>(depth, 2)));
+  });
   drafter.before_draft = [&]() -> Result<void> {
     scene.clock.advance(draft);
     return {};

@@ -49,7 +49,7 @@ TEST(RecordJson, RefusesWhatItDoesNotUnderstandByName) {
   Json newer = good;
   newer["schema_version"] = k_schema_version + 1;
   EXPECT_THAT(from_json(newer),
-              test::FailsWith(ErrorCode::bad_format, HasSubstr("schema_version")));
+              test::FailsWith(ErrorCode::unsupported, HasSubstr("schema_version")));
   Json missing = good;
   missing["plan"].erase("arms");
   EXPECT_THAT(from_json(missing), test::FailsWith(ErrorCode::bad_format, HasSubstr("arms")));
