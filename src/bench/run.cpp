@@ -163,9 +163,7 @@ Result<void> Run::warm_up() {
     for (const Contender& contender : setup_.contenders) {
       auto run = sample(contender, *prompt, tokens, facts);
       if (!run) {
-        // What one pass or one prompt did is for the blocks to say; the rest ends the run.
-        const ErrorCode code = run.error().code;
-        if (code == ErrorCode::timed_out || code == ErrorCode::runtime_failed) return {};
+        if (is_of_one_run(run.error())) return {};  // its block will say so
         return run.error().in(std::format("warming up arm {}", contender.arm.id));
       }
       if (&contender != &setup_.contenders.front()) continue;
