@@ -1,12 +1,13 @@
 #include "bench/deadline.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace paceline::bench {
 
 Deadline::Deadline(std::chrono::duration<double> limit, std::stop_token caller)
-    : timer_([this, limit, caller](std::stop_token ended) {
-        const std::stop_callback on_caller(caller, [this] { source_.request_stop(); });
+    : on_caller_(std::move(caller), [this] { source_.request_stop(); }),
+      timer_([this, limit](std::stop_token ended) {
         // A year is longer than any run and fits the clock.
         const auto wait = std::chrono::duration_cast<std::chrono::nanoseconds>(
             std::clamp(limit, std::chrono::duration<double>(0),

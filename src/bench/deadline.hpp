@@ -2,8 +2,10 @@
 // broken off from another thread.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <functional>
 #include <mutex>
 #include <stop_token>
 #include <thread>
@@ -27,6 +29,7 @@ class Deadline {
   std::atomic<bool> expired_ = false;
   std::mutex mutex_;
   std::condition_variable_any wake_;
+  std::stop_callback<std::function<void()>> on_caller_;
   std::jthread timer_;  // last: it uses the members above
 };
 

@@ -141,6 +141,9 @@ Result<void> Run::save() {
 Result<record::Sample> Run::sample(const Contender& contender, const PreparedPrompt& prompt,
                                    std::size_t max_tokens, const SampleFacts& facts) {
   const double limit = std::min(record_.plan.run_time_limit_seconds, left());
+  if (limit <= 0) {
+    return fail(ErrorCode::timed_out, std::format("no time was left for arm {}", contender.arm.id));
+  }
   const Deadline deadline(std::chrono::duration<double>(limit), stop_);
   auto result = run_sample(contender, prompt, max_tokens, *setup_.vocabulary, clock_,
                            deadline.token(), facts);
