@@ -1,7 +1,13 @@
 // Who was measured, where and with what: the lines above the table.
 #include <algorithm>
 #include <format>
+#include <iterator>
+#include <optional>
 #include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include "core/text.hpp"
 #include "report/figures_impl.hpp"
@@ -50,23 +56,23 @@ std::string host_text(const host::HostInfo& host) {
                  host.system});
 }
 
-std::string change(std::optional<double> before, std::optional<double> after,
-                   std::string_view unit) {
-  if (!before && !after) return std::string(k_not_readable);
+/// "0.25 to 2.00", once where it did not change. Absent where both readings are.
+std::optional<std::string> change(std::optional<double> before, std::optional<double> after,
+                                  std::string_view unit) {
+  if (!before && !after) return std::nullopt;
   const std::string first = amount_text(before);
   const std::string last = amount_text(after);
   return first == last ? first + std::string(unit) : std::format("{} to {}{}", first, last, unit);
 }
 
-/// Time stolen from all cores between two readings.
-std::string stolen_text(const host::HostState& start, const host::HostState& end,
-                        std::size_t cores) {
+/// The share of all cores' time that was stolen between two readings.
+std::optional<std::string> stolen_text(const host::HostState& start, const host::HostState& end,
+                                       std::size_t cores) {
   const double seconds = end.at_unix_seconds - start.at_unix_seconds;
-  if (!start.steal_seconds || !end.steal_seconds || !(seconds > 0) || cores == 0) {
-    return std::string(k_not_readable);
-  }
-  return percent_text((*end.steal_seconds - *start.steal_seconds) /
-                      (seconds * static_cast<double>(cores)));
+  if (!start.steal_seconds || !end.steal_seconds || !(seconds > 0) || cores == 0) return {};
+  const double stolen = *end.steal_seconds - *start.steal_seconds;
+  if (!(stolen >= 0)) return {};
+  return percent_text(stolen / (seconds * static_cast<double>(cores)));
 }
 
 /// The noise that was seen between start and end.
@@ -74,11 +80,21 @@ std::string noise_text(const record::Record& record) {
   if (!record.host_at_start || !record.host_at_end) return {};
   const host::HostState& start = *record.host_at_start;
   const host::HostState& end = *record.host_at_end;
-  return listed(
-      {"load " + change(start.load_1min, end.load_1min, ""),
-       "stolen time " + stolen_text(start, end, record.environment.host.cores),
-       "frequency " + change(start.frequency_mhz, end.frequency_mhz, " MHz"),
-       "temperature " + change(start.temperature_celsius, end.temperature_celsius, " C")});
+  std::vector<std::string> parts;
+  std::vector<std::string> unread;
+  const auto add = [&](std::string name, const std::optional<std::string>& value) {
+    if (value) {
+      parts.push_back(name + " " + *value);
+    } else {
+      unread.push_back(std::move(name));
+    }
+  };
+  add("load", change(start.load_1min, end.load_1min, ""));
+  add("stolen time", stolen_text(start, end, record.environment.host.cores));
+  add("frequency", change(start.frequency_mhz, end.frequency_mhz, " MHz"));
+  add("temperature", change(start.temperature_celsius, end.temperature_celsius, " C"));
+  if (!unread.empty()) parts.push_back(std::format("{}: {}", k_not_readable, join(unread, ", ")));
+  return printable(join(parts, "; "));
 }
 
 std::string work_text(const record::Record& record) {

@@ -17,7 +17,7 @@ namespace {
 class Line {
  public:
   void add(std::string_view text) {
-    if (!line_.empty() || started_) line_ += ',';
+    if (started_) line_ += ',';
     started_ = true;
     const std::string valid = to_valid_utf8(text);
     if (valid.find_first_of(",\"\r\n") == std::string::npos && trim(valid) == valid) {
@@ -34,6 +34,10 @@ class Line {
   void add(std::integral auto number) { add(std::string_view(std::format("{}", number))); }
   void add(double number) {
     add(std::string_view(std::isfinite(number) ? std::format("{}", number) : ""));
+  }
+  /// Unix times keep their microseconds and no power of ten.
+  void add_seconds(double seconds) {
+    add(std::string_view(std::isfinite(seconds) ? std::format("{:.6f}", seconds) : ""));
   }
   template <typename T>
   void add(const std::optional<T>& value) {
@@ -117,8 +121,8 @@ void add_sample(Line& line, const record::Sample& sample) {
   line.add(sample.prompt_tokens);
   line.add(sample.tokens.size());
   line.add(sample.finish_reason);
-  line.add(sample.started_at_unix_seconds);
-  line.add(sample.ended_at_unix_seconds);
+  line.add_seconds(sample.started_at_unix_seconds);
+  line.add_seconds(sample.ended_at_unix_seconds);
   line.add(sample.elapsed_ns);
   line.add(sample.prefill_ns);
   line.add(sample.first_token_ns);

@@ -20,7 +20,8 @@ std::string plain(std::string_view text) {
 }
 
 std::string heading(const Column& column) {
-  return plain(column.unit.empty() ? column.title : column.title + " " + column.unit);
+  const bool joined = column.unit.empty() || column.title.ends_with('/');
+  return plain(column.title + (joined ? "" : " ") + column.unit);
 }
 
 std::string row_text(const Row& row) {

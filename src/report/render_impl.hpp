@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "core/json_fwd.hpp"
 #include "gate/gate.hpp"
 #include "record/record.hpp"
 #include "report/outline_impl.hpp"
@@ -12,6 +13,8 @@ namespace paceline::report {
 
 std::string render_table(const Outline& outline, const Style& style);
 std::string render_markdown(const Outline& outline);
+/// Indented, with arrays of numbers on one line: raw rounds stay small and readable.
+std::string render_json(const Json& document);
 /// One row per sample; a block without samples has one row that tells why.
 std::string render_csv(const record::Record& record);
 /// One line per fixture and speculative arm, in the published words.

@@ -48,12 +48,11 @@ Result<Format> parse_format(std::string_view word) {
 
 std::string render_jsonl(const record::Record& record, const gate::Evaluation& evaluation) {
   std::string text;
-  for (const record::FixtureEvidence& fixture : record.plan.fixtures) {
-    for (const record::Arm& arm : record.plan.arms) {
-      if (arm.kind == record::ArmKind::plain) continue;
-      text += dump_json(gate::spec028::jsonl_line(record, evaluation.policy, fixture.id, arm.id)) +
-              "\n";
-    }
+  const Json published = gate::spec028::report(record, evaluation.policy);
+  for (const Json& fixture : published.at("fixtures")) {
+    const Json line = gate::spec028::jsonl_line(record, evaluation.policy, fixture.at("fixtureID"),
+                                                fixture.at("arm"));
+    text += dump_json(line) + "\n";
   }
   return text;
 }
@@ -66,7 +65,7 @@ std::string render(const record::Record& record, const gate::Evaluation& evaluat
     case Format::markdown:
       return render_markdown(make_outline(record, evaluation));
     case Format::json:
-      return dump_json(document(record, evaluation), 2) + "\n";
+      return render_json(document(record, evaluation));
     case Format::jsonl:
       return render_jsonl(record, evaluation);
     case Format::csv:

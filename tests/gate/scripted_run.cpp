@@ -1,3 +1,4 @@
+// Builds samples and whole runs whose counters, times and true speed-ups are known.
 #include "gate/scripted_run.hpp"
 
 #include <algorithm>

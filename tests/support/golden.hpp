@@ -11,7 +11,7 @@ namespace paceline::test {
 
 /// Byte for byte with tests/golden/<name>. A failure shows the first line that differs.
 testing::AssertionResult matches_golden(std::string_view name, std::string_view text);
-/// Parsed; a failure lists the first differing places as JSON pointers.
+/// Parsed, fractions to nine digits; a failure lists the first differing places.
 testing::AssertionResult matches_golden_json(std::string_view name, std::string_view text);
 
 }  // namespace paceline::test

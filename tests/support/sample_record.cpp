@@ -27,7 +27,7 @@ using record::Sample;
 using record::Sustained;
 using record::Warmup;
 
-constexpr double k_start = 1790000000;    // 2026-09-21 13:33:20 UTC
+constexpr double k_start = 1790000000;    // 2026-09-21 14:13:20 UTC
 constexpr double k_step_ns = 11.5e6;      // a plain step
 constexpr double k_more_rows = 0.16;      // of a step, for each further row of a pass
 constexpr double k_draft_ns = 60e3;       // lookup
