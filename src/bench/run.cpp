@@ -210,10 +210,19 @@ Result<void> Run::add_comparisons(record::Block& block, const PreparedPrompt& pr
     if (!contender.arm.baseline) continue;
     const auto baseline = std::ranges::find(setup_.contenders, *contender.arm.baseline,
                                             [](const Contender& c) { return c.arm.id; });
-    PACELINE_TRY(auto comparison, compare({contender, *sample_of(contender.arm.id)},
-                                          {*baseline, *sample_of(baseline->arm.id)}, prompt,
-                                          *setup_.vocabulary, stop_));
-    block.comparisons.push_back(std::move(comparison));
+    const Deadline deadline(std::chrono::duration<double>(record_.plan.run_time_limit_seconds),
+                            stop_);
+    auto comparison = compare({contender, *sample_of(contender.arm.id)},
+                              {*baseline, *sample_of(baseline->arm.id)}, prompt, *setup_.vocabulary,
+                              deadline.token());
+    if (!comparison && comparison.error().code == ErrorCode::cancelled && deadline.expired()) {
+      return fail(
+          ErrorCode::timed_out,
+          std::format("putting the passes of arm {} through again took longer than {:.1f} s",
+                      contender.arm.id, record_.plan.run_time_limit_seconds));
+    }
+    if (!comparison) return comparison.error();
+    block.comparisons.push_back(*std::move(comparison));
   }
   return {};
 }

@@ -17,7 +17,6 @@
 #include "cli/terminal.hpp"
 #include "compat/vocabularies.hpp"
 #include "core/file.hpp"
-#include "core/json.hpp"
 #include "core/log.hpp"
 #include "core/text.hpp"
 #include "core/version.hpp"
@@ -332,7 +331,7 @@ Result<int> Bench::run() {
   setup_.save = [&](const record::Record& record) {
     const gate::Evaluation evaluation = gate::evaluate(record, policy_);
     return replace_file(output_.record_file,
-                        dump_json(report::document(record, evaluation), 1) + "\n");
+                        report::render(record, evaluation, report::Format::json));
   };
   const auto ran = bench::run(setup_, record_, clock, stop_);
   progress.clear();

@@ -49,10 +49,11 @@ Result<std::vector<record::Arm>> make_arms(const BenchOptions& options) {
     arms.push_back(std::move(arm));
   };
   if (options.control) {
-    if (!options.drafts.empty() || options.lookup || !options.scripted.empty()) {
+    if (!options.drafts.empty() || options.lookup || !options.scripted.empty() ||
+        !options.num_draft_tokens.empty()) {
       return fail(ErrorCode::invalid_argument,
-                  "--control compares plain with plain; leave out --draft, --lookup and "
-                  "--scripted");
+                  "--control compares plain with plain; leave out --draft, --lookup, --scripted "
+                  "and --num-draft-tokens");
     }
     add(make("control", record::ArmKind::plain, 0));
     return arms;

@@ -54,6 +54,7 @@ Result<void> resume_from(const std::string& path, record::Record& record) {
   record.blocks = std::move(earlier->blocks);
   record.generated_at_unix_seconds = earlier->generated_at_unix_seconds;
   record.host_at_start = earlier->host_at_start;
+  record.sustained = std::move(earlier->sustained);  // a new window replaces it
   return {};
 }
 

@@ -98,6 +98,10 @@ class Output(Case):
         with open("/dev/full", "w", encoding="utf-8") as full:
             self.assertEqual(self.run_program("schema", stdout=full).returncode, 3)
 
+    def test_a_full_disk_ends_the_run_before_the_first_pass(self):
+        run = self.bench("--target", "toy:7", *SMALL, "-o", "/dev/full")
+        self.assert_fails(run, 3, "No space left", "0 finished blocks")
+
     def test_every_sample_drafts_alike_from_cold_state(self):
         prompt = self.write("same.json", json.dumps({"prompt": "one two three one two three one two"}))
         run = self.bench("--target", "toy:7", "-f", prompt, "--baseline-runs", "5", "--max-tokens", "80", "-o", "-")
@@ -176,7 +180,9 @@ class Usage(Case):
         self.assert_fails(self.bench("--target", "toy:x"), 2, "\"x\"")
         self.assert_fails(self.bench("--target", "toy:7", "--jsonl", "--format", "csv"), 2, "contradict")
         self.assert_fails(self.bench("--target", "toy:7", "--control", "--lookup"), 2, "--control")
+        self.assert_fails(self.bench("--target", "toy:7", "--control", "-n", "2"), 2, "--num-draft-tokens")
         self.assert_fails(self.bench("--target", "toy:7", "-f", "code", "-f", "code"), 2, "twice")
+        self.assert_fails(self.bench("--target", "toy:7", "--draft-confidence", "0.5"), 2, "without --draft")
 
     def test_models_are_listed_with_licences(self):
         text = self.run_program("models").stdout
@@ -239,7 +245,7 @@ class Gguf(Case):
 
     def test_a_draft_with_other_words_is_refused(self):
         run = self.bench("--target", self.gguf("tiny"), "--draft", self.gguf("other-words"), *SMALL)
-        self.assert_fails(run, 12, "token 264", "target", "draft")
+        self.assert_fails(run, 12, "token 264", "target", "draft", "draft_model_tokenizer_mismatch")
 
     def test_a_padded_draft_is_accepted(self):
         run = self.bench("--target", self.gguf("tiny"), "--draft", self.gguf("padded"), "-f",
@@ -300,6 +306,13 @@ class Resume(LongRun):
         self.assertGreater(len(finished), len(kept))
         self.assertEqual(finished[: len(kept)], kept)
         self.assertEqual(len({(b["fixture"], b["prompt"], b["repetition"]) for b in finished}), len(finished))
+
+    def test_a_resumed_run_keeps_its_sustained_window(self):
+        first = ["--target", "toy:7", *SMALL, "-o", "r.json"]
+        self.assertIn(self.bench(*first, "--sustained-seconds", "0.2").returncode, BENCHED)
+        self.assertIn(self.bench(*first, "--resume", "r.json").returncode, BENCHED)
+        with open(self.path("r.json"), encoding="utf-8") as file:
+            self.assertIsNotNone(json.load(file)["paceline"]["record"]["sustained"])
 
     def test_other_settings_are_refused_by_name(self):
         first = ["--target", "toy:7", *SMALL, "-o", "r.json"]
