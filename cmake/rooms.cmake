@@ -13,10 +13,11 @@ function(paceline_room name)
     PRIVATE ${arg_PRIVATE_DEPS} paceline_flags)
 endfunction()
 
-# paceline_test(NAME SRCS ... DEPS ... LABELS ...)
+# paceline_test(NAME SRCS ... DEPS ... LABELS ... PREFIX ... TIMEOUT ...)
+# PREFIX stands before the names of its cases: names that two programs share would share labels too.
 # One GoogleTest program. Each case of it becomes a CTest entry with the given labels (default: unit).
 function(paceline_test name)
-  cmake_parse_arguments(arg "" "TIMEOUT" "SRCS;DEPS;LABELS" ${ARGN})
+  cmake_parse_arguments(arg "" "PREFIX;TIMEOUT" "SRCS;DEPS;LABELS" ${ARGN})
   if(arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "paceline_test(${name}): unknown argument ${arg_UNPARSED_ARGUMENTS}")
   endif()
@@ -35,6 +36,7 @@ function(paceline_test name)
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
   target_link_libraries(${name} PRIVATE ${arg_DEPS} GTest::gmock GTest::gtest_main paceline_flags)
   gtest_discover_tests(${name}
+    TEST_PREFIX "${arg_PREFIX}"
     DISCOVERY_TIMEOUT 60
     PROPERTIES LABELS "${arg_LABELS}" TIMEOUT ${arg_TIMEOUT} PROCESSORS ${processors})
 endfunction()
