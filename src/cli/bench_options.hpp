@@ -30,6 +30,7 @@ struct BenchOptions {
   std::string runtime = "llama";
   std::size_t threads = 0;
   std::optional<std::size_t> max_context_tokens;
+  std::optional<std::uint64_t> memory_limit;  // bytes
   std::optional<std::size_t> max_tokens;
   std::optional<std::size_t> baseline_runs;
   std::optional<std::size_t> spec_runs;

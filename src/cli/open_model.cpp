@@ -5,11 +5,13 @@
 #include <filesystem>
 #include <format>
 
+#include "bench/deadline.hpp"
 #include "cli/terminal.hpp"
 #include "core/file.hpp"
 #include "core/hash.hpp"
 #include "core/log.hpp"
 #include "models/models.hpp"
+#include "runtime/llama/llama_memory.hpp"
 #include "runtime/llama/llama_model.hpp"
 #include "runtime/toy/toy.hpp"
 
@@ -112,19 +114,40 @@ Result<OpenedModel> open_model(const std::string& name, const OpenOptions& optio
   PACELINE_TRY(const fs::path path, fetch_with_progress(name, options));
   ProgressLine progress;
   const auto start = std::chrono::steady_clock::now();
+  double percent = 0;
+  const bench::Deadline deadline(std::chrono::duration<double>(options.load_limit_seconds),
+                                 options.stop);
   runtime::LlamaLoadOptions load;
   load.progress = [&](float part) {
+    percent = 100 * static_cast<double>(part);
     if (std::chrono::steady_clock::now() - start > std::chrono::seconds(1)) {
-      progress.show(std::format("loading {}: {:.0f} %", path.filename().string(),
-                                100 * static_cast<double>(part)));
+      progress.show(std::format("loading {}: {:.0f} %", path.filename().string(), percent));
     }
-    return !options.stop.stop_requested();
+    return !deadline.token().stop_requested();
   };
-  PACELINE_TRY(auto model, runtime::load_llama_model(path, load));
-  OpenedModel opened{std::move(model), {}};
+  auto model = runtime::load_llama_model(path, load);
+  if (!model && model.error().code == ErrorCode::cancelled && deadline.expired()) {
+    return fail(
+        ErrorCode::timed_out,
+        std::format(
+            "loading \"{}\" had come to {:.0f} % after {:.0f} s; --run-time-limit raises the limit",
+            path.string(), percent, options.load_limit_seconds));
+  }
+  if (!model) return model.error();
+  OpenedModel opened{*std::move(model), {}};
   opened.evidence = describe(name, *opened.model);
   PACELINE_TRY(opened.evidence.sha256, model_sha256(opened.model->info().files, options.stop));
   return opened;
+}
+
+Result<std::unique_ptr<runtime::MemoryEstimator>> open_memory_estimator(
+    const std::string& name, const OpenOptions& options) {
+  if (runtime::is_toy_name(name)) {
+    PACELINE_TRY(const auto toy, runtime::parse_toy_name(name));
+    return runtime::make_toy_memory_estimator(toy);
+  }
+  PACELINE_TRY(const fs::path path, fetch_with_progress(name, options));
+  return runtime::open_llama_memory_estimator(path);
 }
 
 }  // namespace paceline::cli

@@ -19,12 +19,17 @@ struct OpenedModel {
 
 struct OpenOptions {
   bool offline = false;
-  std::stop_token stop;
+  std::stop_token stop = {};
+  double load_limit_seconds = 300;
 };
 
 /// toy:..., a known name (fetched where it is missing, never with offline), or a path.
 /// Progress goes to stderr.
 Result<OpenedModel> open_model(const std::string& name, const OpenOptions& options);
+
+/// The sizes of a model, by the same names, without loading it.
+Result<std::unique_ptr<runtime::MemoryEstimator>> open_memory_estimator(const std::string& name,
+                                                                        const OpenOptions& options);
 
 /// Fetches a known model if need be, with progress on stderr; gives its path.
 Result<std::filesystem::path> fetch_with_progress(const std::string& name,
