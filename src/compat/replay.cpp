@@ -70,9 +70,9 @@ class Replay {
         rows[static_cast<std::size_t>(shape.path[i])].token = text_.tokens[emitted - 1 + i];
       }
       const bool here = index < emitted + shape.path.size();
-      const auto wanted =
-          here ? std::optional(static_cast<std::size_t>(shape.path[index - emitted]))
-               : std::nullopt;
+      const auto wanted = here
+                              ? std::optional(static_cast<std::size_t>(shape.path[index - emitted]))
+                              : std::nullopt;
       PACELINE_TRY(auto logits, pass(*text_.target, std::move(rows), shape.path, wanted, stop));
       if (here) return logits;
       emitted += shape.path.size();
@@ -195,7 +195,10 @@ Result<std::optional<TextDifference>> find_difference(const WrittenText& specula
   difference.index = static_cast<std::size_t>(here - tokens.begin());
   if (here != tokens.end()) difference.speculative = *here;
   if (there != plain.tokens.end()) difference.plain = *there;
-  if (!difference.speculative || !difference.plain) return std::optional(difference);
+  const bool replayable = speculative.target != nullptr && plain.target != nullptr;
+  if (!difference.speculative || !difference.plain || !replayable) {
+    return std::optional(difference);
+  }
 
   const std::size_t index = difference.index;
   PACELINE_TRY(const Logits plain_logits, replay(plain, setting, k_fillers[0], index, stop));

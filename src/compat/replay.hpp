@@ -24,7 +24,8 @@ struct PassShape {
   static PassShape chain(std::size_t rows, std::size_t committed);
 };
 
-/// A text and how it was written. The runtime is borrowed and needs one free sequence.
+/// A text and how it was written. The runtime is borrowed and needs one free sequence. Null: the
+/// passes are not known, a difference is then reported without an explanation.
 struct WrittenText {
   runtime::Runtime* target = nullptr;
   std::vector<Token> tokens;      // emitted, first token included
@@ -33,9 +34,9 @@ struct WrittenText {
 
 /// Where two texts part.
 struct TextDifference {
-  std::size_t index = 0;              // of the first token that differs
-  std::optional<Token> plain;         // absent: the text had ended
-  std::optional<Token> speculative;   // absent: the text had ended
+  std::size_t index = 0;                 // of the first token that differs
+  std::optional<Token> plain;            // absent: the text had ended
+  std::optional<Token> speculative;      // absent: the text had ended
   std::optional<double> top_two_margin;  // logits; of the plain text, where both go on
   /// Largest distance of a logit between the two arms' passes, put through again.
   std::optional<double> deviation;
