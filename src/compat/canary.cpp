@@ -30,11 +30,12 @@ namespace {
 constexpr std::size_t k_pass_rows = 512;
 constexpr std::size_t k_lookup_branches = 3;
 constexpr std::size_t k_forced_decoys = 1;
-constexpr std::size_t k_shortest_prompt = 4;  // tokens
-constexpr std::size_t k_window_lead = 32;     // tokens of the prompt's end before the window's
-constexpr std::size_t k_window_tokens = 128;  // written; about 100 of them past the window
-constexpr std::size_t k_end_prompt = 32;      // tokens
-constexpr std::size_t k_end_tokens = 32;      // written until the context is full
+constexpr std::size_t k_shortest_prompt = 4;   // tokens
+constexpr std::size_t k_window_lead = 32;      // tokens of the prompt's end before the window's
+constexpr std::size_t k_window_tokens = 128;   // written; about 100 of them past the window
+constexpr std::size_t k_end_prompt = 32;       // tokens
+constexpr std::size_t k_end_tokens = 32;       // written until the context is full
+constexpr std::size_t k_room_for_faults = 64;  // tokens
 constexpr const char* k_window_prompt = "long";
 
 /// The runtimes that texts are written on.
@@ -86,6 +87,7 @@ class Canary {
   Result<void> run_case(Planned& planned);
   Result<void> run_repeat(Planned& planned);
   Result<void> run_comparison(Planned& planned);
+  Result<void> judged(Planned& planned, const std::function<Result<void>()>& work);
   Result<void> run_drafter(Planned& planned);
   Result<void> compare(CanaryCase& result, const Text& ours, const Text& plain,
                        const Planned& planned);
@@ -180,7 +182,9 @@ Result<void> Canary::prepare() {
     }
   }
 
-  PACELINE_TRY_VOID(add_place(Place::chain, longest + max_tokens_ + spare, 1));
+  // Some room beyond: rows that a fault leaves behind shall show as tokens, not as a full context.
+  const std::size_t room = std::min(most, longest + max_tokens_ + spare + k_room_for_faults);
+  PACELINE_TRY_VOID(add_place(Place::chain, room, 1));
   const runtime::Capabilities can = target(Place::chain).capabilities();
   if (!can.rollback) {
     return fail(ErrorCode::unsupported,
@@ -197,7 +201,7 @@ Result<void> Canary::prepare() {
   with_decoys.decoys_before = k_forced_decoys;
   const std::size_t leaves = std::max(
       k_lookup_branches, draft::make_scripted_drafter(std::move(with_decoys))->max_leaves());
-  const auto tree = add_place(Place::tree, longest + max_tokens_ + spare, leaves);
+  const auto tree = add_place(Place::tree, room, leaves);
   if (!tree) {
     report_.skipped.push_back({CanaryStage::tree, tree.error().message});
   } else if (!target(Place::tree).capabilities().trees) {
@@ -223,13 +227,14 @@ Result<void> Canary::prepare() {
   window_prompt_.id = k_window_prompt;
   while (window_prompt_.tokens.size() < wanted) {
     for (const CanaryPrompt& prompt : prompts_) {
-      const auto room = wanted - window_prompt_.tokens.size();
-      const auto part = std::span(prompt.tokens).first(std::min(room, prompt.tokens.size()));
+      const std::size_t missing = wanted - window_prompt_.tokens.size();
+      const auto part = std::span(prompt.tokens).first(std::min(missing, prompt.tokens.size()));
       window_prompt_.tokens.insert(window_prompt_.tokens.end(), part.begin(), part.end());
     }
   }
-  PACELINE_TRY_VOID(add_place(Place::window, context, 1));
-  if (has(Place::tree)) PACELINE_TRY_VOID(add_place(Place::window_tree, context, leaves));
+  const std::size_t with_room = std::min(most, context + k_room_for_faults);
+  PACELINE_TRY_VOID(add_place(Place::window, with_room, 1));
+  if (has(Place::tree)) PACELINE_TRY_VOID(add_place(Place::window_tree, with_room, leaves));
   return {};
 }
 
@@ -424,12 +429,17 @@ Result<void> Canary::compare(CanaryCase& result, const Text& ours, const Text& p
   result.outcome = CanaryOutcome::equal;
   if (!ours.fault.empty()) differs(result, ours.fault_word, ours.fault);
   const bool replayable = ours.fault.empty() && plain.fault.empty();
-  auto found =
-      find_difference(replayable ? ours.written : without_passes(ours.written), plain.written,
-                      {.prompt = planned.prompt->tokens,
-                       .sampler = sampler(planned),
-                       .vocabulary = vocabulary_.size()},
-                      stop_);
+  const ReplaySetting setting{.prompt = planned.prompt->tokens,
+                              .sampler = sampler(planned),
+                              .vocabulary = vocabulary_.size()};
+  auto found = find_difference(replayable ? ours.written : without_passes(ours.written),
+                               plain.written, setting, stop_);
+  std::string unexplained = "arithmetic does not explain it";
+  if (!found && found.error().code != ErrorCode::cancelled) {
+    unexplained =
+        std::format("its passes could not be put through again: {}", found.error().message);
+    found = find_difference(without_passes(ours.written), plain.written, setting, stop_);
+  }
   if (!found) return found.error();
   if (!*found) {
     if (ours.finish != plain.finish) {
@@ -456,7 +466,7 @@ Result<void> Canary::compare(CanaryCase& result, const Text& ours, const Text& p
     result.reason = "tokens_differ";
     result.detail = "the same passes on a fresh sequence give both choices again";
   } else {
-    differs(result, "tokens_differ", "arithmetic does not explain it");
+    differs(result, "tokens_differ", std::move(unexplained));
   }
   return {};
 }
@@ -468,11 +478,21 @@ Result<void> Canary::run_repeat(Planned& planned) {
     PACELINE_TRY(const Text again, write(planned, nullptr));
     return compare_runs(planned, again, *plain, "backend_not_deterministic");
   }
-  PACELINE_TRY(const auto one, make_drafter(planned));
-  PACELINE_TRY(const Text first, write(planned, one.get()));
-  PACELINE_TRY(const auto two, make_drafter(planned));
-  PACELINE_TRY(const Text second, write(planned, two.get()));
-  return compare_runs(planned, second, first, "speculation_not_deterministic");
+  return judged(planned, [&]() -> Result<void> {
+    PACELINE_TRY(const auto one, make_drafter(planned));
+    PACELINE_TRY(const Text first, write(planned, one.get()));
+    PACELINE_TRY(const auto two, make_drafter(planned));
+    PACELINE_TRY(const Text second, write(planned, two.get()));
+    return compare_runs(planned, second, first, "speculation_not_deterministic");
+  });
+}
+
+/// Plain decoding wrote this text, so an error of `work` is speculation's.
+Result<void> Canary::judged(Planned& planned, const std::function<Result<void>()>& work) {
+  const auto worked = work();
+  if (worked || worked.error().code == ErrorCode::cancelled) return worked;
+  differs(planned.result, "run_failed", worked.error().message);
+  return {};
 }
 
 /// Two runs of one arm: no arithmetic may tell them apart.
@@ -490,41 +510,34 @@ Result<void> Canary::compare_runs(Planned& planned, const Text& second, const Te
 
 Result<void> Canary::run_comparison(Planned& planned) {
   PACELINE_TRY(const Text* plain, plain_text(planned));
-  const auto speculative = [&]() -> Result<void> {
+  return judged(planned, [&]() -> Result<void> {
     PACELINE_TRY(const auto drafter, make_drafter(planned));
     PACELINE_TRY(const Text text, write(planned, drafter.get()));
     return compare(planned.result, text, *plain, planned);
-  }();
-  if (speculative || speculative.error().code == ErrorCode::cancelled) return speculative;
-  // Plain decoding wrote this text, so it is speculation that failed.
-  differs(planned.result, "run_failed", speculative.error().message);
-  return {};
+  });
 }
 
 Result<void> Canary::run_drafter(Planned& planned) {
   CanaryCase& result = planned.result;
   PACELINE_TRY(const Text* plain, plain_text(planned));
-  const auto make = [&] { return make_drafter(planned); };
-  const auto steps =
-      check_drafter_steps(make, turned_text(plain->written.tokens, vocabulary_.size()),
-                          planned.prompt->tokens, result.depth, stop_);
-  if (!steps && steps.error().code == ErrorCode::cancelled) return steps.error();
-  result.outcome = CanaryOutcome::equal;
-  if (!steps) {
-    differs(result, "run_failed", steps.error().message);
+  return judged(planned, [&]() -> Result<void> {
+    PACELINE_TRY(const DrafterSteps steps,
+                 check_drafter_steps([&] { return make_drafter(planned); },
+                                     turned_text(plain->written.tokens, vocabulary_.size()),
+                                     planned.prompt->tokens, result.depth, stop_));
+    result.tokens = steps.tokens;
+    result.rounds = steps.rounds;
+    result.drafted = steps.drafted;
+    result.outcome = CanaryOutcome::equal;
+    if (steps.stale == 0) return {};
+    result.outcome = steps.is_fault() ? CanaryOutcome::different : CanaryOutcome::numeric_tie;
+    result.reason = "drafter_out_of_step";
+    result.detail = std::format(
+        "in {} of {} rounds it drafted other tokens than one that read the text anew; the first in "
+        "round {}; two that read it in different parts disagreed in {}",
+        steps.stale, steps.rounds, steps.first_stale + 1, steps.noisy);
     return {};
-  }
-  result.tokens = steps->tokens;
-  result.rounds = steps->rounds;
-  result.drafted = steps->drafted;
-  if (steps->stale == 0) return {};
-  result.reason = "drafter_out_of_step";
-  result.detail = std::format(
-      "in {} of {} rounds it drafted other tokens than one that read the text anew; the first in "
-      "round {}; two that read it in different parts disagreed in {}",
-      steps->stale, steps->rounds, steps->first_stale + 1, steps->noisy);
-  result.outcome = steps->is_fault() ? CanaryOutcome::different : CanaryOutcome::numeric_tie;
-  return {};
+  });
 }
 
 Result<void> Canary::run_case(Planned& planned) {

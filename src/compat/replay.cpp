@@ -132,6 +132,22 @@ double distance(const Logits& a, const Logits& b) {
   return largest;
 }
 
+/// Standard deviation of the logits that are numbers.
+double spread(const Logits& logits) {
+  double count = 0;
+  double sum = 0;
+  double squares = 0;
+  for (const float logit : logits) {
+    if (!std::isfinite(logit)) continue;
+    const auto value = static_cast<double>(logit);
+    ++count;
+    sum += value;
+    squares += value * value;
+  }
+  if (count == 0) return 0;
+  return std::sqrt(std::max(0.0, squares / count - (sum / count) * (sum / count)));
+}
+
 double top_two_margin(Logits logits) {
   if (logits.size() < 2) return 0;
   std::ranges::partial_sort(logits, logits.begin() + 2, std::greater<>());
@@ -217,7 +233,7 @@ Result<std::optional<TextDifference>> find_difference(const WrittenText& specula
   difference.deviation = deviation;
   PACELINE_TRY(difference.width_noise,
                measure_noise(speculative, index, plain_logits, setting, stop));
-  difference.numeric_tie = choices_come_again && std::isfinite(deviation) &&
+  difference.numeric_tie = choices_come_again && deviation <= spread(plain_logits) &&
                            deviation <= k_noise_factor * *difference.width_noise;
   return std::optional(difference);
 }

@@ -59,9 +59,10 @@ inline constexpr double k_noise_factor = 4;
 /// sequences with the same rows, rejected rows holding other tokens. It is a numeric tie where
 ///   - both choices come out again, the speculative one whatever the rejected rows hold, and
 ///   - the speculative logits lie as near to the plain ones as passes of these widths do in which
-///     nothing is rejected.
+///     nothing is rejected, and nearer than the logits' own standard deviation.
 /// A row that should have been rolled back breaks the first, a row that was lost or put at another
-/// place the second. Errors: cancelled, busy, runtime_failed.
+/// place the second, a wide pass that computes something else the last. Errors: cancelled, busy,
+/// runtime_failed.
 Result<std::optional<TextDifference>> find_difference(const WrittenText& speculative,
                                                       const WrittenText& plain,
                                                       const ReplaySetting& setting,
