@@ -14,8 +14,6 @@
 #include "core/clock.hpp"
 #include "core/json.hpp"
 #include "core/version.hpp"
-#include "draft/draft_model.hpp"
-#include "draft/lookup.hpp"
 #include "workload/fixture.hpp"
 
 namespace paceline::cli {
@@ -24,7 +22,6 @@ namespace {
 
 constexpr int k_schema_version = 1;
 constexpr double k_equality_seconds = 1200;
-constexpr std::size_t k_pass_rows = 512;
 // One prompt of each: short, repetitive, many tokens per character.
 constexpr const char* k_fixtures[] = {"spec028-equivalence-smoke-v1", "edit", "multilingual"};
 
@@ -51,26 +48,10 @@ Result<CanaryCast> open_cast(const CanaryOptions& options, std::stop_token stop)
 }
 
 compat::CanaryDrafter make_drafter(const CanaryOptions& options, const CanaryCast& cast) {
-  if (!cast.draft) {
-    return {.name = "lookup", .most_branches = 3, .make = [](std::size_t, std::size_t branches) {
-              return draft::make_lookup_drafter({.branches = branches});
-            }};
-  }
-  return {.name = "draft",
-          .most_branches = 1,
-          .make = [&](std::size_t context, std::size_t) -> Result<std::unique_ptr<draft::Drafter>> {
-            const std::size_t trained = cast.draft->evidence.trained_context;
-            PACELINE_TRY(auto runtime,
-                         cast.draft->model->create_runtime(
-                             {.sequences = 1,
-                              .context = trained > 0 ? std::min(context, trained) : context,
-                              .rows = k_pass_rows,
-                              .leaves = 1,
-                              .threads = options.threads,
-                              .features = false}));
-            return draft::make_draft_model_drafter(
-                std::move(runtime),
-                {.confidence = 0, .target_vocabulary = cast.target.model->vocabulary().size()});
+  return {.name = cast.draft ? "draft" : "lookup",
+          .most_branches = cast.draft ? 1U : 3U,
+          .make = [&](std::size_t context, std::size_t branches) {
+            return make_canary_drafter(options, cast, context, branches);
           }};
 }
 

@@ -41,22 +41,6 @@ std::size_t advertised_context(const CanaryOptions& options, const CanaryCast& c
   return trained > 0 ? std::min(cap, trained) : cap;
 }
 
-Result<std::unique_ptr<draft::Drafter>> make_drafter(const CanaryOptions& options,
-                                                     const CanaryCast& cast, std::size_t context) {
-  if (!cast.draft) return draft::make_lookup_drafter({});
-  const std::size_t trained = cast.draft->evidence.trained_context;
-  PACELINE_TRY(auto runtime, cast.draft->model->create_runtime(
-                                 {.sequences = 1,
-                                  .context = trained > 0 ? std::min(context, trained) : context,
-                                  .rows = k_pass_rows,
-                                  .leaves = 1,
-                                  .threads = options.threads,
-                                  .features = false}));
-  return draft::make_draft_model_drafter(
-      std::move(runtime),
-      {.confidence = 0, .target_vocabulary = cast.target.model->vocabulary().size()});
-}
-
 Result<std::unique_ptr<runtime::Runtime>> make_target(const CanaryOptions& options,
                                                       const CanaryCast& cast, std::size_t context) {
   return cast.target.model->create_runtime({.sequences = 1,
@@ -101,7 +85,7 @@ Result<record::Record> run_bench(const CanaryOptions& options, const CanaryCast&
   record.plan.arms = {plain, speculative_arm(options, cast)};
 
   PACELINE_TRY(const auto target, make_target(options, cast, context));
-  PACELINE_TRY(const auto drafter, make_drafter(options, cast, context));
+  PACELINE_TRY(const auto drafter, make_canary_drafter(options, cast, context, 1));
   bench::Setup setup;
   setup.vocabulary = &cast.target.model->vocabulary();
   setup.contenders = {{.arm = record.plan.arms[0], .target = target.get(), .drafter = {}},
@@ -189,6 +173,24 @@ Result<std::vector<Token>> capacity_prompt(const runtime::Vocabulary& vocabulary
 }
 
 }  // namespace
+
+Result<std::unique_ptr<draft::Drafter>> make_canary_drafter(const CanaryOptions& options,
+                                                            const CanaryCast& cast,
+                                                            std::size_t context,
+                                                            std::size_t branches) {
+  if (!cast.draft) return draft::make_lookup_drafter({.branches = branches});
+  const std::size_t trained = cast.draft->evidence.trained_context;
+  PACELINE_TRY(auto runtime, cast.draft->model->create_runtime(
+                                 {.sequences = 1,
+                                  .context = trained > 0 ? std::min(context, trained) : context,
+                                  .rows = k_pass_rows,
+                                  .leaves = 1,
+                                  .threads = options.threads,
+                                  .features = false}));
+  return draft::make_draft_model_drafter(
+      std::move(runtime),
+      {.confidence = 0, .target_vocabulary = cast.target.model->vocabulary().size()});
+}
 
 Result<HardwareResult> run_performance_canary(const CanaryOptions& options, const CanaryCast& cast,
                                               std::stop_token stop) {
@@ -298,7 +300,7 @@ Result<HardwareResult> run_capacity_canary(const CanaryOptions& options, const C
   ProgressLine progress;
   const auto ran = [&]() -> Result<void> {
     PACELINE_TRY(const auto target, make_target(options, cast, cap));
-    PACELINE_TRY(const auto drafter, make_drafter(options, cast, cap));
+    PACELINE_TRY(const auto drafter, make_canary_drafter(options, cast, cap, 1));
     engine::Engine engine(*target, vocabulary, drafter.get(), clock);
     PACELINE_TRY(const auto text, engine.start(request));
     engine::Generation* const texts[] = {text.get()};

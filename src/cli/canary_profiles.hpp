@@ -12,6 +12,7 @@
 #include "cli/open_model.hpp"
 #include "core/json.hpp"
 #include "core/result.hpp"
+#include "draft/drafter.hpp"
 #include "host/host.hpp"
 
 namespace paceline::cli {
@@ -40,6 +41,13 @@ struct CanaryCast {
   std::optional<OpenedModel> draft;
 };
 
+/// The drafter that the options ask for, for texts of up to `context` tokens; lookup with so many
+/// branches. The cast must outlive it.
+Result<std::unique_ptr<draft::Drafter>> make_canary_drafter(const CanaryOptions& options,
+                                                            const CanaryCast& cast,
+                                                            std::size_t context,
+                                                            std::size_t branches);
+
 /// A published canary's outcome. The published rules judge the figures; whether this is the host
 /// that they were published for stands beside them.
 struct HardwareResult {
@@ -64,7 +72,7 @@ Result<HardwareResult> run_capacity_canary(const CanaryOptions& options, const C
                                            std::stop_token stop);
 
 Json to_json(const HardwareResult& result);
-/// For people, at most `width` columns where words allow it.
+/// For people.
 std::string hardware_table(const std::string& profile, const HardwareResult& result);
 
 }  // namespace paceline::cli
