@@ -15,7 +15,7 @@
 #include "cli/open_model.hpp"
 #include "cli/resume.hpp"
 #include "cli/terminal.hpp"
-#include "compat/vocabularies.hpp"
+#include "compat/compare.hpp"
 #include "core/file.hpp"
 #include "core/log.hpp"
 #include "core/text.hpp"

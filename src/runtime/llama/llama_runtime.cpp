@@ -657,6 +657,11 @@ llama_context_params context_params(const RuntimeLimits& limits, const Attention
 
 }  // namespace
 
+KvCacheTypes kv_cache_types() {
+  const Attention attention = choose_attention();
+  return {ggml_type_name(attention.key_type), ggml_type_name(attention.value_type)};
+}
+
 Result<std::unique_ptr<Runtime>> create_llama_runtime(std::shared_ptr<const Model> owner,
                                                       llama_model* model,
                                                       const RuntimeLimits& asked) {
