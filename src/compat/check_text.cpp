@@ -99,7 +99,7 @@ std::string folder_entry(const FolderCheck& check, std::size_t index, std::size_
   out += line(to_string(entry.candidate->kind), facts(*entry.candidate), width);
   const auto alone = check_alone(*entry.candidate, false);
   if (const std::string reason = first_reason(alone); !reason.empty()) {
-    return out + line("target no", reason, width);
+    return out + line("target", "no: " + reason, width);
   }
   std::vector<std::string> drafts;
   std::vector<std::string> larger;

@@ -1,7 +1,9 @@
 // Tables and probes, token by token.
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <format>
+#include <optional>
 #include <set>
 #include <span>
 #include <tuple>
@@ -217,21 +219,26 @@ bool is_used(const TokenTable& table, const std::string& name) {
   return name == "eos" || name == "eot" || name == "eom" || name == "unknown";
 }
 
+std::string shown_id(const TokenTable& table, std::optional<std::uint64_t> id) {
+  if (!id) return "none";
+  if (*id >= table.size()) return std::format("{} (no such token)", *id);
+  return std::format("{} (\"{}\")", *id, escape(table.texts[*id], 40));
+}
+
 void compare_special_ids(const TokenTable& target, const TokenTable& draft, Differences& out) {
   std::set<std::string> names;
   for (const TokenTable* table : {&target, &draft}) {
     for (const auto& [name, id] : table->special_ids) names.insert(name);
   }
   for (const std::string& name : names) {
-    const auto id_of = [&](const TokenTable& table) -> std::string {
+    const auto id_of = [&](const TokenTable& table) -> std::optional<std::uint64_t> {
       const auto found = table.special_ids.find(name);
-      if (found == table.special_ids.end()) return "none";
-      if (found->second >= table.size()) return std::format("{} (no such token)", found->second);
-      return std::format("{} (\"{}\")", found->second, escape(table.texts[found->second], 40));
+      if (found == table.special_ids.end()) return std::nullopt;
+      return found->second;
     };
-    const std::string ours = id_of(target);
-    const std::string theirs = id_of(draft);
-    if (ours == theirs) continue;
+    if (id_of(target) == id_of(draft)) continue;  // their texts are compared as tokens
+    const std::string ours = shown_id(target, id_of(target));
+    const std::string theirs = shown_id(draft, id_of(draft));
     const bool used = is_used(target, name) || is_used(draft, name);
     out.add({.component = name + "_token",
              .severity = used ? Severity::soft : Severity::cosmetic,
