@@ -16,7 +16,7 @@
 #include "cli/open_model.hpp"
 #include "cli/resume.hpp"
 #include "cli/terminal.hpp"
-#include "compat/vocabularies.hpp"
+#include "compat/compare.hpp"
 #include "core/file.hpp"
 #include "core/log.hpp"
 #include "core/text.hpp"
@@ -33,8 +33,6 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr const char* k_default_output = "paceline-bench.json";
-constexpr std::size_t k_pass_rows = 512;
-constexpr std::size_t k_pass_results = 32;  // rows of a pass whose logits are kept, at least
 constexpr std::size_t k_default_max_tokens = 96;
 constexpr double k_quick_seconds = 180;
 
@@ -108,23 +106,6 @@ OpenOptions open_options(const BenchOptions& options, std::stop_token stop) {
   OpenOptions open{.offline = options.offline, .stop = std::move(stop)};
   open.load_limit_seconds = std::max(open.load_limit_seconds, options.run_time_limit);
   return open;
-}
-
-/// The context in effect: what was asked for, else the published cap of this host's memory, never
-/// more than the model was trained for.
-Result<std::size_t> choose_context(const BenchOptions& options, std::size_t trained,
-                                   const host::HostInfo& host) {
-  if (options.max_context_tokens && trained > 0 && *options.max_context_tokens > trained) {
-    return fail(ErrorCode::invalid_argument,
-                std::format("--max-context-tokens {} is more than the {} that {} was trained for",
-                            *options.max_context_tokens, trained, options.target));
-  }
-  const host::RamTier tier = host::ram_tier(host.memory_gib());
-  std::size_t context = options.max_context_tokens.value_or(tier.draft_context_cap);
-  if (!options.drafts.empty()) {
-    PACELINE_TRY(context, compat::draft_context(tier, options.max_context_tokens));
-  }
-  return trained > 0 ? std::min(context, trained) : context;
 }
 
 Result<void> add_drafter(const record::Arm& arm, const BenchOptions& options,
@@ -269,25 +250,20 @@ Result<void> Bench::find_obstacles() {
   PACELINE_TRY(auto fit, MemoryFit::open(options_.target, options_.memory_limit,
                                          open_options(options_, stop_)));
   PACELINE_TRY(const std::size_t context,
-               choose_context(options_, fit.target().trained_context, record_.environment.host));
+               choose_context(options_.max_context_tokens, !options_.drafts.empty(),
+                              fit.target().trained_context));
   std::size_t deepest = 0;
   for (const record::Arm& arm : record_.plan.arms) {
     deepest = std::max(deepest, arm.num_draft_tokens);
   }
-  limits_ = {.sequences = 1,
-             .context = context,
-             .rows = k_pass_rows,
-             .results = std::max(k_pass_results, deepest + 1),
-             .leaves = 1,
-             .threads = options_.threads,
-             .features = false};
+  limits_ = usual_limits(context, deepest, options_.threads);
   record_.plan.max_context_tokens = context;
   const auto obstacle = [&](const record::Arm& arm, const std::string& sentence) {
     record_.obstacles.push_back({arm.id, "does_not_fit", sentence});
   };
   PACELINE_TRY(const compat::FitReport alone, fit.judge(limits_));
   if (alone.fit != compat::Fit::fits) {
-    PACELINE_TRY(const std::size_t longest, fit.largest_context(limits_));
+    PACELINE_TRY(const std::size_t longest, fit.largest_context(limits_, 1));
     for (const record::Arm& arm : record_.plan.arms) {
       obstacle(arm, std::format("{} with a context of {}; {}", alone.sentence, context,
                                 longest > 0 ? std::format("a context of {} would fit "

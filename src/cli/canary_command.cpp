@@ -10,7 +10,7 @@
 #include "cli/exit_code.hpp"
 #include "cli/terminal.hpp"
 #include "compat/canary.hpp"
-#include "compat/vocabularies.hpp"
+#include "compat/compare.hpp"
 #include "core/clock.hpp"
 #include "core/json.hpp"
 #include "core/version.hpp"

@@ -9,6 +9,7 @@ int exit_code(const Error& error) {
       error.word == "target_no_rollback") {
     return k_exit_not_benchmarkable;  // the pair cannot be used
   }
+  if (error.word == "draft_model_unverified_artifact") return k_exit_usage;  // as published
   switch (error.code) {
     case ErrorCode::invalid_argument:
       return k_exit_usage;

@@ -7,11 +7,45 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <format>
+#include <ranges>
 #include <utility>
 
 #include "host/host.hpp"
 
 namespace paceline::cli {
+
+namespace {
+
+constexpr std::size_t k_pass_rows = 512;
+constexpr std::size_t k_pass_results = 32;  // rows of a pass whose logits are kept, at least
+
+}  // namespace
+
+Result<std::size_t> choose_context(std::optional<std::size_t> asked, bool with_draft,
+                                   std::size_t trained) {
+  if (asked && trained > 0 && *asked > trained) {
+    return fail(ErrorCode::invalid_argument,
+                std::format("--max-context-tokens {} is more than the {} that the target was "
+                            "trained for",
+                            *asked, trained));
+  }
+  const host::RamTier tier = host::ram_tier(host::read_host_info().memory_gib());
+  std::size_t context = asked.value_or(tier.draft_context_cap);
+  if (with_draft) {
+    PACELINE_TRY(context, compat::draft_context(tier, asked));
+  }
+  return trained > 0 ? std::min(context, trained) : context;
+}
+
+runtime::RuntimeLimits usual_limits(std::size_t context, std::size_t deepest, std::size_t threads) {
+  return {.sequences = 1,
+          .context = context,
+          .rows = k_pass_rows,
+          .results = std::max(k_pass_results, deepest + 1),
+          .leaves = 1,
+          .threads = threads,
+          .features = false};
+}
 
 CLI::Option* add_memory_limit(CLI::App& app, std::optional<std::uint64_t>& limit) {
   return app
@@ -49,10 +83,10 @@ bool MemoryFit::has_draft(const std::string& name) const {
   return std::ranges::find(models_.begin() + 1, models_.end(), name, &Sized::name) != models_.end();
 }
 
-Result<std::vector<compat::ModelNeed>> MemoryFit::needs(
-    const runtime::RuntimeLimits& limits) const {
+Result<std::vector<compat::ModelNeed>> MemoryFit::needs(const runtime::RuntimeLimits& limits,
+                                                        std::size_t count) const {
   std::vector<compat::ModelNeed> needs;
-  for (const Sized& model : models_) {
+  for (const Sized& model : models_ | std::views::take(count)) {
     runtime::RuntimeLimits own = limits;
     const std::size_t trained = model.estimator->info().trained_context;
     if (!needs.empty() && trained > 0) own.context = std::min(own.context, trained);
@@ -69,18 +103,29 @@ Result<std::vector<compat::ModelNeed>> MemoryFit::needs(
 }
 
 Result<compat::FitReport> MemoryFit::judge(const runtime::RuntimeLimits& limits) const {
-  PACELINE_TRY(const auto all, needs(limits));
+  PACELINE_TRY(const auto all, needs(limits, models_.size()));
   return compat::judge_fit(all, free());
 }
 
-Result<std::size_t> MemoryFit::largest_context(const runtime::RuntimeLimits& limits) const {
+Result<std::size_t> MemoryFit::largest_context(const runtime::RuntimeLimits& limits,
+                                               std::size_t count) const {
   const std::size_t trained = target().trained_context;
   return compat::largest_context(trained > 0 ? trained : limits.context, free(),
                                  [&](std::size_t context) {
                                    runtime::RuntimeLimits other = limits;
                                    other.context = context;
-                                   return needs(other);
+                                   return needs(other, count);
                                  });
+}
+
+Result<compat::MemoryCheck> MemoryFit::check(const runtime::RuntimeLimits& limits) const {
+  compat::MemoryCheck check;
+  check.free = free();
+  PACELINE_TRY(check.models, needs(limits, models_.size()));
+  check.report = compat::judge_fit(check.models, check.free);
+  PACELINE_TRY(check.largest_context, largest_context(limits, models_.size()));
+  PACELINE_TRY(check.largest_plain_context, largest_context(limits, 1));
+  return check;
 }
 
 compat::MemoryFree MemoryFit::free() const {

@@ -20,6 +20,14 @@ class Option;
 
 namespace paceline::cli {
 
+/// The context in effect: what was asked for, else the published cap of this host's memory, never
+/// more than the target was trained for. Errors: invalid_argument.
+Result<std::size_t> choose_context(std::optional<std::size_t> asked, bool with_draft,
+                                   std::size_t trained);
+
+/// The limits of a benchmark whose deepest arm drafts this many tokens.
+runtime::RuntimeLimits usual_limits(std::size_t context, std::size_t deepest, std::size_t threads);
+
 /// --memory-limit. Returns the option for its group.
 CLI::Option* add_memory_limit(CLI::App& app, std::optional<std::uint64_t>& limit);
 
@@ -35,12 +43,13 @@ class MemoryFit {
   void drop_last_draft() { models_.pop_back(); }
   bool has_draft(const std::string& name) const;
 
-  /// Sizes with these limits; a draft's context is cut to what it was trained for. A target that
-  /// is its own draft has its weights counted once.
-  Result<std::vector<compat::ModelNeed>> needs(const runtime::RuntimeLimits& limits) const;
   Result<compat::FitReport> judge(const runtime::RuntimeLimits& limits) const;
-  /// The longest context up to what the target was trained for; 0: none fits.
-  Result<std::size_t> largest_context(const runtime::RuntimeLimits& limits) const;
+  /// The longest context up to what the target was trained for with which the first `count` models
+  /// fit; 0: none does.
+  Result<std::size_t> largest_context(const runtime::RuntimeLimits& limits,
+                                      std::size_t count) const;
+  /// Everything that `check` tells.
+  Result<compat::MemoryCheck> check(const runtime::RuntimeLimits& limits) const;
 
   const runtime::ModelInfo& target() const { return models_.front().estimator->info(); }
 
@@ -52,6 +61,11 @@ class MemoryFit {
     std::string name;
     std::unique_ptr<runtime::MemoryEstimator> estimator;
   };
+
+  /// Sizes of the first `count` models. A draft's context is cut to what it was trained for; a
+  /// target that is its own draft has its weights counted once.
+  Result<std::vector<compat::ModelNeed>> needs(const runtime::RuntimeLimits& limits,
+                                               std::size_t count) const;
 
   std::optional<std::uint64_t> limit_;
   OpenOptions options_;

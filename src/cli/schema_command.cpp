@@ -1,4 +1,4 @@
-// `paceline schema`: the JSON Schema of a result document.
+// `paceline schema`: the JSON Schemas of the result documents.
 #include <cstdio>
 #include <memory>
 #include <string>
@@ -7,21 +7,22 @@
 #include "cli/exit_code.hpp"
 #include "cli/terminal.hpp"
 #include "compat/canary.hpp"
+#include "compat/check_text.hpp"
 #include "report/report.hpp"
 
 namespace paceline::cli {
 
 Command add_schema_command(CLI::App& app) {
-  CLI::App* command =
-      app.add_subcommand("schema", "Print the JSON Schema of what a command writes as JSON");
   auto document = std::make_shared<std::string>("bench");
-  command->add_option("command", *document, "bench or canary")
-      ->check(CLI::IsMember({"bench", "canary"}))
+  app.add_subcommand("schema", "Print the JSON Schema of what a command writes as JSON")
+      ->add_option("COMMAND", *document, "bench, canary or check")
+      ->check(CLI::IsMember({"bench", "canary", "check"}))
       ->capture_default_str();
   return [document](std::stop_token) {
-    if (write_stdout(*document == "bench" ? report::schema() : compat::canary_schema())) {
-      return k_exit_done;
-    }
+    std::string_view schema = report::schema();
+    if (*document == "canary") schema = compat::canary_schema();
+    if (*document == "check") schema = compat::check_schema();
+    if (write_stdout(schema)) return k_exit_done;
     std::perror("paceline: writing the schema to stdout");
     return k_exit_input;
   };

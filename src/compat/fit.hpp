@@ -58,6 +58,16 @@ struct FitReport {
   std::string sentence;
 };
 
+/// One question and its answer.
+struct MemoryCheck {
+  std::vector<ModelNeed> models = {};  // the target first
+  MemoryFree free = {};
+  FitReport report = {};
+  std::size_t largest_context = 0;        // with everything that was asked for; 0: none fits
+  std::size_t largest_plain_context = 0;  // the target alone
+  std::string error = {};                 // why no estimate was made; the rest is then empty
+};
+
 /// Judges one request. The target comes first in `models`.
 FitReport judge_fit(std::span<const ModelNeed> models, const MemoryFree& free);
 

@@ -15,6 +15,7 @@
 namespace paceline {
 
 /// Parses UTF-8 text. `what` names the source in the error (bad_format), with line and column.
+/// More than 512 levels of nesting are refused.
 Result<Json> parse_json(std::string_view text, std::string_view what);
 
 /// Text of a value. Bytes that are not UTF-8 become U+FFFD, so this never fails.

@@ -65,5 +65,10 @@ TEST(ExitCode, OfAPairThatCannotBeUsedIs12) {
   }
 }
 
+TEST(ExitCode, OfAnArtifactOrATargetThatIsMissingIs2) {
+  EXPECT_EQ(exit_code(fail(ErrorCode::bad_format, "", "draft_model_unverified_artifact")), 2);
+  EXPECT_EQ(exit_code(fail(ErrorCode::invalid_argument, "", "draft_model_target_required")), 2);
+}
+
 }  // namespace
 }  // namespace paceline::test

@@ -1,5 +1,5 @@
 // May a draft's tokens stand for the target's?
-#include "compat/vocabularies.hpp"
+#include "compat/compare.hpp"
 
 #include <gtest/gtest.h>
 

@@ -62,6 +62,13 @@ TEST(ParseJson, NeverThrows) {
 
 TEST(ParseJson, SurvivesDeepNesting) {
   EXPECT_THAT(parse_json(std::string(100000, '['), "deep"), FailsWith(ErrorCode::bad_format));
+  // Whole and deep: printing or comparing it would use the whole stack.
+  const auto nested = [](std::size_t levels) {
+    return std::string(levels, '[') + std::string(levels, ']');
+  };
+  EXPECT_THAT(parse_json(nested(512), "deep"), IsOk());
+  EXPECT_THAT(parse_json(nested(513), "deep"), FailsWith(ErrorCode::bad_format));
+  EXPECT_THAT(parse_json("[\"" + std::string(600, '[') + "\\\"[\"]", "text"), IsOk());
 }
 
 TEST(DumpJson, ReplacesBytesThatAreNoText) {

@@ -1,5 +1,6 @@
 """The program as a user starts it: commands, files, exit codes, signals. Mostly on the toy model."""
 
+import hashlib
 import json
 import os
 import signal
@@ -168,7 +169,7 @@ class Usage(Case):
         text = self.run_program("bench", "--help").stdout
         for option in ("--target", "--draft", "--num-draft-tokens", "--recommend-ratio-floor", "--policy", "--resume"):
             self.assertIn(option, text)
-        for command in ("models", "schema"):
+        for command in ("check", "models", "schema"):
             self.assertEqual(self.run_program(command, "--help").returncode, 0)
 
     def test_usage_errors_exit_with_2(self):
@@ -270,6 +271,189 @@ class Gguf(Case):
         self.assert_fails(self.bench("--target", path), 3, "text.gguf")
 
 
+class Check(Case):
+    """`paceline check`: pairs, folders, artifacts, damaged files."""
+
+    def check(self, *arguments, **more):
+        return self.run_program("check", *arguments, **more)
+
+    def document(self, *arguments, code=0):
+        schema = self.write("schema.json", self.run_program("schema", "check").stdout)
+        run = self.check(*arguments, "--format", "json")
+        self.assertEqual(run.returncode, code, run.stderr)
+        document = self.write("document.json", run.stdout)
+        valid = subprocess.run([VALIDATE, schema, document], capture_output=True, text=True, check=False)
+        self.assertEqual(valid.returncode, 0, valid.stderr)
+        return json.loads(run.stdout)
+
+    def snapshot(self, name, **files):
+        os.makedirs(self.path(name))
+        for file, text in {"tokenizer_config": "{}", "tokenizer": '{"model":{"vocab":{"a":0}}}', **files}.items():
+            self.write(f"{name}/{file}.json", text)
+        return self.path(name)
+
+    def test_a_model_may_draft_for_itself(self):
+        tiny = self.gguf("tiny")
+        run = self.check("--target", tiny, "--draft", tiny)
+        self.assertEqual(run.returncode, 0, run.stderr)
+        self.assertIn("Yes.", run.stdout)
+        self.assertEqual(run.stderr, "")
+        document = self.document("--target", tiny, "--draft", self.gguf("small"))
+        self.assertEqual(document["result"], "usable")
+        self.assertTrue(document["probe"]["run"])
+        self.assertIsNone(document["code"])
+
+    def test_toys_are_checked_without_files(self):
+        self.assertEqual(self.document("--target", "toy:7", "--draft", "toy:7,agree=0.8")["result"], "usable")
+        refused = self.document("--target", "toy:7", "--draft", "toy:7,vocab=64", code=12)
+        self.assertEqual(refused["code"], "draft_model_tokenizer_mismatch")
+
+    def test_other_words_are_refused_with_the_first_difference(self):
+        document = self.document("--target", self.gguf("tiny"), "--draft", self.gguf("other-words"), code=12)
+        self.assertEqual(document["code"], "draft_model_tokenizer_mismatch")
+        first = document["differences"][0]
+        self.assertEqual(first["component"], "token_texts")
+        self.assertEqual(first["first_token"]["id"], 264)
+        self.assertEqual(first["severity"], "hard")
+        run = self.check("--target", self.gguf("tiny"), "--draft", self.gguf("other-words"))
+        self.assertEqual(run.returncode, 12)
+        self.assertIn("token 264", run.stdout)
+
+    def test_padding_and_flags_are_reported_and_allowed(self):
+        padded = self.document("--target", self.gguf("tiny"), "--draft", self.gguf("padded"))
+        self.assertIn(("vocabulary_size", "cosmetic"), [(d["component"], d["severity"]) for d in padded["differences"]])
+        flag = self.document("--target", self.gguf("tiny"), "--draft", self.gguf("no-begin"))
+        self.assertEqual([d["component"] for d in flag["differences"] if d["severity"] == "soft"][:2],
+                         ["add_bos_token", "added_tokens"])
+
+    def test_recurrent_models_and_encoders_are_refused_in_either_role(self):
+        tiny, recurrent, encoder = self.gguf("tiny"), self.gguf("recurrent"), self.gguf("encoder")
+        self.assertEqual(self.document("--target", recurrent, code=12)["code"], "target_no_rollback")
+        self.assertEqual(self.document("--target", tiny, "--draft", recurrent, code=12)["code"], "draft_model_no_rollback")
+        self.assertEqual(self.document("--target", encoder, code=12)["code"], "target_writes_no_text")
+
+    def test_damaged_files_are_named_with_a_reason(self):
+        self.assert_fails(self.check("--target", self.gguf("cut")), 3, "cut.gguf", "is cut")
+        self.assert_fails(self.check("--target", self.gguf("tiny"), "--draft", self.gguf("cut")), 3, "cut.gguf")
+        self.assert_fails(self.check("--target", self.write("text.gguf", "text")), 3, "text.gguf", "GGUF")
+        self.assert_fails(self.check("--target", "./none.gguf"), 3, "none.gguf")
+        self.assert_fails(self.check("--target", self.gguf("odd-tokenizer")), 3, "odd-tokenizer.gguf", "no such tokenizer")
+
+    def test_the_child_answers_for_one_file(self):
+        run = self.run_program("probe-vocabulary", self.gguf("tiny"))
+        self.assertEqual(run.returncode, 0, run.stderr)
+        self.assertEqual(len(json.loads(run.stdout)["ends"]), 2)
+        self.assert_fails(self.run_program("probe-vocabulary", self.gguf("cut")), 3, "cut.gguf")
+        self.assertNotIn("probe-vocabulary", self.run_program("--help").stdout)
+
+    def test_usage_errors_exit_with_2_and_their_words(self):
+        tiny = self.gguf("tiny")
+        self.assert_fails(self.check(), 2, "--target")
+        self.assert_fails(self.check("--draft", tiny), 2, "draft_model_target_required")
+        self.assert_fails(self.check("--target", tiny, self.folder), 2, "not both")
+        self.assert_fails(self.check("--target", tiny, "--format", "xml"), 2, "xml")
+        digest = "--draft-model-artifact-sha256"
+        self.assert_fails(self.check("--target", tiny, digest, "a" * 64), 2, "--draft")
+        self.assert_fails(self.check("--target", tiny, "--draft", tiny, digest, "A" * 64), 2, "64 lowercase hex characters")
+
+    def test_an_artifact_is_bound_by_its_hash(self):
+        tiny = self.gguf("tiny")
+        with open(tiny, "rb") as file:
+            digest = hashlib.sha256(file.read()).hexdigest()
+        option = "--draft-model-artifact-sha256"
+        self.assertEqual(self.document("--target", tiny, "--draft", tiny, option, digest)["draft_artifact_sha256"], digest)
+        wrong = self.check("--target", tiny, "--draft", tiny, option, "0" * 64)
+        self.assert_fails(wrong, 2, "draft_model_unverified_artifact", digest)
+        toy = self.check("--target", "toy:7", "--draft", "toy:7", option, digest)
+        self.assert_fails(toy, 2, "draft_model_unverified_artifact")
+
+    def test_snapshots_are_compared_by_the_published_fingerprint(self):
+        ours, same = self.snapshot("a"), self.snapshot("b", tokenizer_config='{"chat_template": "x"}')
+        usable = self.document("--target", ours, "--draft", same)
+        self.assertEqual(usable["target"]["fingerprint"]["sha256"], usable["draft"]["fingerprint"]["sha256"])
+        other = self.snapshot("c", tokenizer_config='{"eos_token": "</s>"}')
+        refused = self.document("--target", ours, "--draft", other, code=12)
+        self.assertEqual(refused["code"], "draft_model_tokenizer_mismatch")
+        self.assertIn("eos_token", refused["differences"][0]["message"])
+
+    def test_a_folder_is_explained_candidate_by_candidate(self):
+        for kind in ("tiny", "small", "other-words", "recurrent", "cut"):
+            self.gguf(kind)
+        self.snapshot("snap")
+        document = self.document(self.folder)
+        usable = [(p["target"], p["draft"]) for p in document["pairs"] if p["result"] == "usable"]
+        self.assertEqual(usable, [("tiny.gguf", "small.gguf")])
+        by_name = {c["name"]: c for c in document["candidates"]}
+        self.assertIn("is cut", by_name["cut.gguf"]["error"])
+        self.assertFalse(by_name["recurrent.gguf"]["may_be_target"])
+        self.assertEqual(by_name["snap"]["candidate"]["kind"], "snapshot")
+        os.makedirs(self.path("empty"))
+        self.assert_fails(self.check(self.path("empty")), 3, "holds no GGUF file")
+        self.assert_fails(self.check(self.path("none")), 3, "none")
+
+    def test_a_full_disk_behind_stdout_is_an_error(self):
+        with open("/dev/full", "w", encoding="utf-8") as full:
+            self.assertEqual(self.check("--target", "toy:7", stdout=full).returncode, 3)
+
+
+class Memory(Case):
+    """The estimate of `check`, and what `bench` makes of it."""
+
+    def check(self, *arguments):
+        run = self.run_program("check", *arguments, "--format", "json")
+        return run, json.loads(run.stdout)["memory"]
+
+    def test_the_sums_are_shown_and_add_up(self):
+        target = self.gguf("tiny")
+        run, memory = self.check("--target", target, "--draft", target)
+        self.assertEqual(run.returncode, 0, run.stderr)
+        self.assertEqual(memory["fit"], "fits")
+        host = memory["devices"][0]
+        parts = [m["devices"][0] for m in memory["models"]]
+        names = ("weights_bytes", "kv_bytes", "compute_bytes", "results_bytes")
+        held = [sum(part[name] for name in names) for part in parts]
+        self.assertEqual(host["plain_bytes"], memory["program_bytes"] + held[0])
+        self.assertEqual(host["pair_bytes"], memory["program_bytes"] + sum(held))
+        self.assertEqual(parts[1]["weights_bytes"], 0, "one copy of the weights is enough")
+        self.assertGreater(parts[0]["kv_bytes"], 0)
+        text = self.run_program("check", "--target", target).stdout
+        self.assertIn("fits: ", text)
+        self.assertIn("longest context that fits", text)
+
+    def test_another_machines_memory_can_be_asked_for(self):
+        target = self.gguf("tiny")
+        run, memory = self.check("--target", target, "--memory-limit", "1MiB")
+        self.assertEqual(run.returncode, 12, run.stderr)
+        self.assertEqual(memory["fit"], "does_not_fit")
+        self.assertEqual(memory["largest_context"], 0)
+        self.assertEqual(memory["devices"][0]["free_bytes"], 1 << 20)
+        needs = memory["devices"][0]["pair_bytes"]
+        run, memory = self.check("--target", target, "--memory-limit", str(needs * 4))
+        self.assertEqual((run.returncode, memory["fit"]), (0, "fits"))
+
+    def test_a_target_that_does_not_fit_is_not_benchmarked_and_says_why(self):
+        target = self.gguf("tiny")
+        run = self.bench("--target", target, "--lookup", *SMALL, "--memory-limit", "1MiB", "-o", "out.json")
+        self.assertEqual(run.returncode, 12, run.stderr)
+        with open(self.path("out.json"), encoding="utf-8") as file:
+            document = json.load(file)
+        record = document["paceline"]["record"]
+        self.assertEqual([o["word"] for o in record["obstacles"]], ["does_not_fit"] * 2)
+        self.assertIn("usable on host", record["obstacles"][1]["reason"])
+        self.assertEqual(record["blocks"], [])
+        text = self.bench("--target", target, "--lookup", *SMALL, "--memory-limit", "1MiB").stdout
+        self.assertIn("Not benchmarkable", text)
+        self.assertIn("does not fit", text)
+
+    def test_a_draft_context_over_the_published_cap_is_a_usage_error(self):
+        run = self.bench("--target", "toy:7,context=400000", "--draft", "toy:7,agree=0.8", *SMALL,
+                         "--max-context-tokens", "300000")
+        self.assert_fails(run, 2, "draft_model_capacity_shortfall")
+
+    def test_an_amount_that_is_none_is_named(self):
+        self.assert_fails(self.run_program("check", "--target", "toy:7", "--memory-limit", "much"), 2, "much")
+
+
 class LongRun(Case):
     # some seconds of work on the toy model
     LONG = ["--target", "toy:7,context=65536", "--max-tokens", "4000", "--temperature", "1", "-f", "code", "-f", "chat",
@@ -345,6 +529,73 @@ class Interruption(LongRun):
         self.assertFalse(record["complete"])
         self.assertIn("time limit", record["incomplete_reason"])
         self.assertTrue(all(b["status"] == "ok" for b in record["blocks"]))
+
+
+class RealPairs(Case):
+    @classmethod
+    def setUpClass(cls):
+        for name in ("smollm2-135m", "gemma3-270m"):
+            fetched = subprocess.run([PROGRAM, "models", "fetch", name], capture_output=True, text=True, check=False)
+            if fetched.returncode != 0:
+                if os.environ.get("CI"):
+                    raise AssertionError(fetched.stderr)
+                raise unittest.SkipTest(fetched.stderr)
+
+    def test_smollm_may_draft_for_itself_and_gemma_may_not(self):
+        own = self.run_program("check", "--target", "smollm2-135m", "--draft", "smollm2-135m", "--offline")
+        self.assertEqual(own.returncode, 0, own.stderr)
+        other = self.run_program("check", "--target", "smollm2-135m", "--draft", "gemma3-270m", "--offline")
+        self.assertEqual(other.returncode, 12, other.stderr)
+        self.assertIn("token 0 is \"<|endoftext|>\" in the target and \"<pad>\"", other.stdout)
+        self.assertIn("draft_model_tokenizer_mismatch", " ".join(other.stdout.split()))
+
+
+class RealMemory(Case):
+    """The estimate against the peak of a real run on SmolLM2."""
+
+    def peak(self, *arguments):
+        """Peak resident bytes of one run, from the kernel's account of the child."""
+        with open(os.devnull, "w", encoding="utf-8") as nowhere:
+            child = subprocess.Popen([PROGRAM, *arguments], cwd=self.folder, env=self.environment,
+                                     stdout=nowhere, stderr=nowhere)
+            _, status, usage = os.wait4(child.pid, 0)
+            child.returncode = os.waitstatus_to_exitcode(status)
+        self.assertIn(child.returncode, BENCHED)
+        return usage.ru_maxrss * 1024
+
+    def test_the_estimate_is_within_five_percent_of_the_peak(self):
+        text = "The quick brown fox jumps over the lazy dog. " * 44  # about 450 tokens: one full pass
+        prompts = self.write("long.jsonl", json.dumps({"id": "long", "prompt": text}) + "\n")
+        for context in (640, 8192):
+            for drafter in (["--lookup"], ["--draft", "smollm2-135m"]):
+                draft = drafter[1:] and drafter
+                checked = self.run_program("check", "--target", "smollm2-135m", *draft, "--max-context-tokens",
+                                           str(context), "--format", "json")
+                estimate = json.loads(checked.stdout)["memory"]["peak_resident_bytes"]
+                measured = self.peak("bench", "--target", "smollm2-135m", *drafter, "-f", prompts, "--max-tokens",
+                                     "16", "--max-context-tokens", str(context), "-o", "out.json")
+                with self.subTest(context=context, drafter=drafter):
+                    print(f"context {context}, {drafter}: estimate {estimate}, peak {measured}, "
+                          f"ratio {estimate / measured:.3f}")
+                    self.assertLess(abs(estimate / measured - 1), 0.05)
+
+
+    def test_a_draft_that_does_not_fit_leaves_the_other_arms(self):
+        fetched = self.run_program("models", "fetch", "smollm2-135m").stdout.strip()
+        self.assertTrue(os.path.exists(fetched), fetched)
+        pair = ["--target", "smollm2-135m", "--draft", fetched, "--max-context-tokens", "512"]
+        checked = json.loads(self.run_program("check", *pair, "--format", "json").stdout)
+        host = checked["memory"]["devices"][0]
+        limit = int((host["plain_bytes"] + host["pair_bytes"]) / 2 / 0.95)
+        run = self.bench(*pair, "--lookup", "-f", "code", "--quick", "--max-tokens", "8", "--memory-limit",
+                         str(limit), "-o", "out.json")
+        self.assertIn(run.returncode, BENCHED, run.stderr)
+        with open(self.path("out.json"), encoding="utf-8") as file:
+            record = json.load(file)["paceline"]["record"]
+        self.assertEqual(len(record["obstacles"]), 1)
+        self.assertIn("fits only without the draft", record["obstacles"][0]["reason"])
+        arms = {sample["arm"] for block in record["blocks"] for sample in block["samples"]}
+        self.assertEqual(arms, {"plain", "lookup-3"})
 
 
 class RealModel(Case):

@@ -65,6 +65,27 @@ TEST(RunProcess, StopEndsTheProgramEvenIfItDoesNotWantTo) {
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(30));
 }
 
+TEST(RunProcess, EndsAtItsTimeLimit) {
+  const auto result = run_process(
+      {.command = {"sh", "-c", "exec sleep 600"}, .time_limit = std::chrono::milliseconds(50)});
+  ASSERT_FALSE(result);
+  EXPECT_EQ(result.error().code, ErrorCode::timed_out);
+  EXPECT_THAT(result.error().message, HasSubstr("0.05 s"));
+}
+
+TEST(RunProcess, KeepsErrorsApartAndTheOutputWholeWhereAsked) {
+  const auto result =
+      run_process({.command = {"sh", "-c",
+                               "i=0; while [ $i -lt 9000 ]; do echo line $i; i=$((i+1)); done; "
+                               "echo oops >&2; exit 4"},
+                   .separate_errors = true});
+  ASSERT_TRUE(result);
+  EXPECT_EQ(result->exit_status, 4);
+  EXPECT_EQ(result->errors, "oops\n");
+  EXPECT_TRUE(result->output.starts_with("line 0\n"));
+  EXPECT_TRUE(result->output.ends_with("line 8999\n"));
+}
+
 TEST(RunProcess, DoesNotWaitForGrandchildrenThatKeepTheOutputOpen) {
   const auto start = std::chrono::steady_clock::now();
   const auto result = run_process({.command = {"sh", "-c", "sleep 5 & echo done"}});

@@ -140,12 +140,15 @@ void add_vocabulary(Builder& builder, const GgufVocabulary& vocabulary) {
     texts.push_back(std::format("[PAD{}]", i));
     kinds.push_back(unused);
   }
+  for (const auto& [id, text] : vocabulary.other_texts) texts.at(id) = text;
+  for (const auto& [id, kind] : vocabulary.other_kinds) kinds.at(id) = kind;
   std::vector<const char*> pointers;
   std::vector<float> scores;
   for (std::size_t i = 0; i < texts.size(); ++i) {
     pointers.push_back(texts[i].c_str());
     scores.push_back(-static_cast<float>(i));
   }
+  for (const auto& [id, score] : vocabulary.other_scores) scores.at(id) = score;
   gguf_set_val_str(gguf, "tokenizer.ggml.model", "llama");
   gguf_set_arr_str(gguf, "tokenizer.ggml.tokens", pointers.data(), pointers.size());
   gguf_set_arr_data(gguf, "tokenizer.ggml.scores", GGUF_TYPE_FLOAT32, scores.data(), scores.size());
@@ -270,6 +273,18 @@ std::string architecture_of(TinyModel::Kind kind) {
   return "llama";
 }
 
+void set_metadata(Builder& builder, const TinyModel& model) {
+  for (const auto& [key, value] : model.metadata) {
+    if (const auto* flag = std::get_if<bool>(&value)) {
+      gguf_set_val_bool(builder.gguf(), key.c_str(), *flag);
+    } else if (const auto* number = std::get_if<std::uint32_t>(&value)) {
+      gguf_set_val_u32(builder.gguf(), key.c_str(), *number);
+    } else {
+      gguf_set_val_str(builder.gguf(), key.c_str(), std::get<std::string>(value).c_str());
+    }
+  }
+}
+
 Builder build_tiny(const TinyModel& model) {
   using Kind = TinyModel::Kind;
   Builder builder(architecture_of(model.kind));
@@ -303,6 +318,7 @@ Builder build_tiny(const TinyModel& model) {
   for (std::size_t layer = 0; layer < model.layers; ++layer) {
     add_attention_layer(tensors, layer, model.kind == Kind::sliding_window);
   }
+  set_metadata(builder, model);
   return builder;
 }
 

@@ -5,8 +5,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "core/token.hpp"
@@ -29,6 +31,10 @@ struct GgufVocabulary {
   std::optional<bool> add_begin_of_text = true;  // none: the key is left out
   std::string chat_template;                     // empty: none
   bool tokenizer = true;                         // false: the file says that it has none
+  // By token id, in place of what the file would have.
+  std::map<std::size_t, std::string> other_texts = {};
+  std::map<std::size_t, std::int32_t> other_kinds = {};
+  std::map<std::size_t, float> other_scores = {};
 
   std::size_t size() const;
 };
@@ -53,6 +59,8 @@ struct TinyModel {
   std::size_t layers = 2;
   std::string name = "tiny";
   GgufVocabulary vocabulary = small_vocabulary();
+  /// Keys that are set last, in place of others.
+  std::map<std::string, std::variant<bool, std::uint32_t, std::string>> metadata = {};
 };
 
 /// What may follow a token, with its relative weight.

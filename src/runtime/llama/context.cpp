@@ -23,13 +23,6 @@ constexpr std::size_t k_cell_rounding = 256;
 // Room in a batch for rows that are put through again. More of them take a pass of their own.
 constexpr std::size_t k_most_replayed_in_pass = 64;
 constexpr std::size_t k_longest_context = std::numeric_limits<std::int32_t>::max() / 2;
-Attention choose_attention() {
-  if (only_cpu_computes()) {
-    return {LLAMA_FLASH_ATTN_TYPE_ENABLED, GGML_TYPE_F16, GGML_TYPE_BF16};
-  }
-  return {LLAMA_FLASH_ATTN_TYPE_AUTO, GGML_TYPE_F16, GGML_TYPE_F16};
-}
-
 std::size_t round_up(std::size_t value, std::size_t step) {
   return (value + step - 1) / step * step;
 }
@@ -107,6 +100,13 @@ llama_context_params context_params(const RuntimeLimits& limits, const Attention
 }
 
 }  // namespace
+
+Attention choose_attention() {
+  if (only_cpu_computes()) {
+    return {LLAMA_FLASH_ATTN_TYPE_ENABLED, GGML_TYPE_F16, GGML_TYPE_BF16};
+  }
+  return {LLAMA_FLASH_ATTN_TYPE_AUTO, GGML_TYPE_F16, GGML_TYPE_F16};
+}
 
 Result<OpenContext> open_context(llama_model* model, const ModelInfo& info,
                                  const RuntimeLimits& asked) {

@@ -23,6 +23,8 @@ struct Attention {
   ggml_type value_type;
 };
 
+Attention choose_attention();
+
 struct OpenContext {
   llama_context_ptr context;
   RuntimeLimits limits;  // in effect

@@ -1,69 +1,30 @@
 #include "runtime/llama/gguf_file.hpp"
 
-#include <ggml-cpp.h>
-
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <format>
-#include <fstream>
+#include <limits>
 #include <optional>
 #include <regex>
 #include <string_view>
 #include <system_error>
 #include <utility>
 
-#include "core/file.hpp"
 #include "core/text.hpp"
-#include "runtime/llama/llama_backend_impl.hpp"
+#include "runtime/llama/llama_version.hpp"
 
 namespace paceline::runtime {
 
 namespace {
 
+constexpr std::uint64_t k_far = std::uint64_t{1} << 60;  // sums of two of them do not overflow
+
 std::string quoted(const std::filesystem::path& path) {
   return std::format("\"{}\"", path.string());
 }
 
-std::optional<std::uint64_t> integer(const gguf_context* gguf, const std::string& key) {
-  const std::int64_t id = gguf_find_key(gguf, key.c_str());
-  if (id < 0) return std::nullopt;
-  const auto not_negative = [](std::int64_t value) -> std::optional<std::uint64_t> {
-    if (value < 0) return std::nullopt;
-    return static_cast<std::uint64_t>(value);
-  };
-  switch (gguf_get_kv_type(gguf, id)) {
-    case GGUF_TYPE_UINT8:
-      return gguf_get_val_u8(gguf, id);
-    case GGUF_TYPE_UINT16:
-      return gguf_get_val_u16(gguf, id);
-    case GGUF_TYPE_UINT32:
-      return gguf_get_val_u32(gguf, id);
-    case GGUF_TYPE_UINT64:
-      return gguf_get_val_u64(gguf, id);
-    case GGUF_TYPE_INT8:
-      return not_negative(gguf_get_val_i8(gguf, id));
-    case GGUF_TYPE_INT16:
-      return not_negative(gguf_get_val_i16(gguf, id));
-    case GGUF_TYPE_INT32:
-      return not_negative(gguf_get_val_i32(gguf, id));
-    case GGUF_TYPE_INT64:
-      return not_negative(gguf_get_val_i64(gguf, id));
-    case GGUF_TYPE_BOOL:
-      return gguf_get_val_bool(gguf, id) ? 1 : 0;
-    default:
-      return std::nullopt;
-  }
-}
-
-std::string string(const gguf_context* gguf, const std::string& key) {
-  const std::int64_t id = gguf_find_key(gguf, key.c_str());
-  if (id < 0 || gguf_get_kv_type(gguf, id) != GGUF_TYPE_STRING) return {};
-  return gguf_get_val_str(gguf, id);
-}
-
-// Size of a regular file that begins with the GGUF magic.
-Result<std::uint64_t> check_is_gguf(const std::filesystem::path& path) {
+// Size of what may be a model file.
+Result<std::uint64_t> check_is_file(const std::filesystem::path& path) {
   std::error_code error;
   const auto status = std::filesystem::status(path, error);
   if (!std::filesystem::exists(status)) {
@@ -77,38 +38,40 @@ Result<std::uint64_t> check_is_gguf(const std::filesystem::path& path) {
   if (error) {
     return fail(ErrorCode::io, std::format("size of {}: {}", quoted(path), error.message()));
   }
-  errno = 0;
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return errno_error(std::format("opening {}", quoted(path)));
-  std::array<char, 4> magic{};
-  file.read(magic.data(), magic.size());
-  const std::string_view seen(magic.data(), static_cast<std::size_t>(file.gcount()));
-  if (seen != GGUF_MAGIC) {
-    return fail(ErrorCode::bad_format,
-                std::format("{} begins with \"{}\", a GGUF file begins with \"GGUF\"", quoted(path),
-                            escape(seen)));
-  }
   return bytes;
 }
 
-Result<gguf_context_ptr> open_metadata(const std::filesystem::path& path) {
-  const CapturedErrors errors;
-  gguf_context_ptr gguf(gguf_init_from_file(path.c_str(), {.no_alloc = true, .ctx = nullptr}));
-  if (gguf == nullptr) {
-    return fail(ErrorCode::bad_format,
-                std::format("the metadata of {} cannot be read, the file is damaged or cut: {}",
-                            quoted(path), errors.text("no reason given")));
-  }
-  return gguf;
+// Bytes of a tensor, nothing for formats that this ggml does not know.
+std::optional<std::uint64_t> tensor_bytes(const GgufTensor& tensor) {
+  if (tensor.type >= GGML_TYPE_COUNT) return std::nullopt;
+  const auto type = static_cast<ggml_type>(tensor.type);
+  const auto block = static_cast<std::uint64_t>(std::max<std::int64_t>(ggml_blck_size(type), 0));
+  if (block == 0 || ggml_type_size(type) == 0) return std::nullopt;  // removed formats
+  std::uint64_t elements = 1;                                        // the header bounds it
+  for (const std::uint64_t extent : tensor.extents) elements *= extent;
+  const std::uint64_t blocks = elements / block;
+  const std::uint64_t size = ggml_type_size(type);
+  if (blocks > std::numeric_limits<std::uint64_t>::max() / size) return std::nullopt;
+  return blocks * size;
 }
 
-Result<void> check_not_cut(const gguf_context* gguf, const std::filesystem::path& path,
+Result<void> check_not_cut(const GgufHeader& header, const std::filesystem::path& path,
                            std::uint64_t file_bytes) {
   std::uint64_t end = 0;
-  for (std::int64_t i = 0; i < gguf_get_n_tensors(gguf); ++i) {
-    end =
-        std::max<std::uint64_t>(end, gguf_get_data_offset(gguf) + gguf_get_tensor_offset(gguf, i) +
-                                         gguf_get_tensor_size(gguf, i));
+  for (const GgufTensor& tensor : header.tensors()) {
+    const auto bytes = tensor_bytes(tensor);
+    if (!bytes) {
+      return fail(
+          ErrorCode::bad_format,
+          std::format("{} holds tensor \"{}\" in format {}, which {} does not know", quoted(path),
+                      escape(tensor.name, 60), tensor.type, library_versions()));
+    }
+    if (tensor.offset > file_bytes || *bytes > file_bytes - tensor.offset) {
+      end = std::max(
+          end, header.data_offset() + std::min(tensor.offset, k_far) + std::min(*bytes, k_far));
+    } else {
+      end = std::max(end, header.data_offset() + tensor.offset + *bytes);
+    }
   }
   if (end > file_bytes) {
     return fail(ErrorCode::bad_format,
@@ -118,21 +81,19 @@ Result<void> check_not_cut(const gguf_context* gguf, const std::filesystem::path
   return {};
 }
 
-std::uint64_t count_parameters(const gguf_context* gguf) {
+std::uint64_t count_parameters(const GgufHeader& header) {
   std::uint64_t count = 0;
-  for (std::int64_t i = 0; i < gguf_get_n_tensors(gguf); ++i) {
-    const std::int64_t* extent = gguf_get_tensor_ne(gguf, i);
+  for (const GgufTensor& tensor : header.tensors()) {
     std::uint64_t elements = 1;
-    for (int d = 0; d < GGML_MAX_DIMS; ++d) elements *= static_cast<std::uint64_t>(extent[d]);
+    for (const std::uint64_t extent : tensor.extents) elements *= extent;
     count += elements;
   }
   return count;
 }
 
-std::uint64_t count_tensor_bytes(const gguf_context* gguf) {
+std::uint64_t count_tensor_bytes(const GgufHeader& header) {
   std::uint64_t bytes = 0;
-  for (std::int64_t i = 0; i < gguf_get_n_tensors(gguf); ++i)
-    bytes += gguf_get_tensor_size(gguf, i);
+  for (const GgufTensor& tensor : header.tensors()) bytes += tensor_bytes(tensor).value_or(0);
   return bytes;
 }
 
@@ -150,7 +111,7 @@ Result<std::vector<std::filesystem::path>> find_shards(const std::filesystem::pa
                             quoted(path), number + 1, count, wanted_end));
   }
   std::vector<std::filesystem::path> shards;
-  for (std::uint64_t i = 0; i < count; ++i) {
+  for (std::uint64_t i = 0; i < count; ++i) {  // five digits in the name bound it
     auto shard = path;
     shard.replace_filename(std::format("{}-{:05}-of-{:05}.gguf", match[1].str(), i + 1, count));
     std::error_code error;
@@ -163,50 +124,68 @@ Result<std::vector<std::filesystem::path>> find_shards(const std::filesystem::pa
   return shards;
 }
 
+std::string text_of(const GgufHeader& header, std::string_view key) {
+  return std::string(header.string(key).value_or(""));
+}
+
+// Keys that only models with recurrent state have, behind the name of the architecture.
+constexpr std::array<std::string_view, 4> k_recurrent_keys = {"ssm.", "wkv.", "shortconv.", "kda."};
+
 // Names, sizes and the like; they stand in the first shard.
-void read_description(const gguf_context* gguf, GgufSummary& summary) {
-  summary.name = string(gguf, "general.name");
-  summary.architecture = string(gguf, "general.architecture");
-  summary.tokenizer = string(gguf, "tokenizer.ggml.model");
+void read_description(const GgufHeader& header, GgufSummary& summary) {
+  summary.name = text_of(header, "general.name");
+  summary.architecture = text_of(header, "general.architecture");
+  summary.tokenizer = text_of(header, "tokenizer.ggml.model");
   const auto number = [&](std::string_view key) -> std::size_t {
-    return integer(gguf, std::format("{}.{}", summary.architecture, key)).value_or(0);
+    return header.integer(std::format("{}.{}", summary.architecture, key)).value_or(0);
   };
   summary.layers = number("block_count");
   summary.hidden = number("embedding_length");
   summary.trained_context = number("context_length");
   summary.sliding_window = number("attention.sliding_window");
-  summary.causal = integer(gguf, summary.architecture + ".attention.causal").value_or(1) != 0;
+  summary.causal = header.integer(summary.architecture + ".attention.causal").value_or(1) != 0;
+  for (const std::string_view key : k_recurrent_keys) {
+    summary.recurrent |= header.has_prefix(std::format("{}.{}", summary.architecture, key));
+  }
 }
 
 }  // namespace
 
 Result<GgufSummary> read_gguf_summary(const std::filesystem::path& path) {
-  PACELINE_TRY(const std::uint64_t bytes, check_is_gguf(path));
-  PACELINE_TRY(const gguf_context_ptr first, open_metadata(path));
+  PACELINE_TRY(GgufModelFile model, read_gguf_model(path));
+  return std::move(model.summary);
+}
+
+Result<GgufModelFile> read_gguf_model(const std::filesystem::path& path) {
+  PACELINE_TRY(const std::uint64_t bytes, check_is_file(path));
+  PACELINE_TRY(GgufHeader first, read_gguf_header(path));
   GgufSummary summary;
-  const std::uint64_t shard_count = integer(first.get(), "split.count").value_or(1);
+  const std::uint64_t shard_count = first.integer("split.count").value_or(1);
   if (shard_count <= 1) {
-    PACELINE_TRY_VOID(check_not_cut(first.get(), path, bytes));
+    PACELINE_TRY_VOID(check_not_cut(first, path, bytes));
     summary.files = {path};
     summary.file_bytes = bytes;
-    summary.parameters = count_parameters(first.get());
-    summary.tensor_bytes = count_tensor_bytes(first.get());
-    read_description(first.get(), summary);
-    return summary;
+    summary.parameters = count_parameters(first);
+    summary.tensor_bytes = count_tensor_bytes(first);
+    read_description(first, summary);
+    return GgufModelFile{std::move(summary), std::move(first)};
   }
   PACELINE_TRY(summary.files,
-               find_shards(path, integer(first.get(), "split.no").value_or(0), shard_count));
+               find_shards(path, first.integer("split.no").value_or(0), shard_count));
   for (std::size_t i = 0; i < summary.files.size(); ++i) {
     const std::filesystem::path& shard = summary.files[i];
-    PACELINE_TRY(const std::uint64_t shard_bytes, check_is_gguf(shard));
-    PACELINE_TRY(const gguf_context_ptr gguf, open_metadata(shard));
-    PACELINE_TRY_VOID(check_not_cut(gguf.get(), shard, shard_bytes));
+    PACELINE_TRY(const std::uint64_t shard_bytes, check_is_file(shard));
+    PACELINE_TRY(GgufHeader header, read_gguf_header(shard));
+    PACELINE_TRY_VOID(check_not_cut(header, shard, shard_bytes));
     summary.file_bytes += shard_bytes;
-    summary.parameters += count_parameters(gguf.get());
-    summary.tensor_bytes += count_tensor_bytes(gguf.get());
-    if (i == 0) read_description(gguf.get(), summary);
+    summary.parameters += count_parameters(header);
+    summary.tensor_bytes += count_tensor_bytes(header);
+    if (i == 0) {
+      read_description(header, summary);
+      first = std::move(header);
+    }
   }
-  return summary;
+  return GgufModelFile{std::move(summary), std::move(first)};
 }
 
 }  // namespace paceline::runtime

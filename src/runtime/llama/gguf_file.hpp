@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/result.hpp"
+#include "runtime/llama/gguf_header.hpp"
 
 namespace paceline::runtime {
 
@@ -24,12 +25,20 @@ struct GgufSummary {
   std::size_t hidden = 0;
   std::size_t trained_context = 0;
   std::size_t sliding_window = 0;
-  bool causal = true;  // false: an encoder
+  bool causal = true;      // false: an encoder
+  bool recurrent = false;  // has keys of layers with recurrent state
 };
 
 /// Reads the metadata of `path` and, where it is one shard of a split model, of all others.
 /// Errors: not_found (file or shard missing), bad_format (not GGUF, damaged, or shorter than its
 /// tensors), io.
 Result<GgufSummary> read_gguf_summary(const std::filesystem::path& path);
+
+/// The same with the header of the first shard, which holds the tokenizer. Same errors.
+struct GgufModelFile {
+  GgufSummary summary;
+  GgufHeader header;
+};
+Result<GgufModelFile> read_gguf_model(const std::filesystem::path& path);
 
 }  // namespace paceline::runtime

@@ -22,4 +22,12 @@ std::string llama_build();
 /// Needs a LlamaBackend.
 std::string llama_backend_name();
 
+/// ggml's names of the types that new runtimes cache keys and values in, for example f16 and bf16.
+/// Needs a LlamaBackend.
+struct KvCacheTypes {
+  std::string key;
+  std::string value;
+};
+KvCacheTypes kv_cache_types();
+
 }  // namespace paceline::runtime

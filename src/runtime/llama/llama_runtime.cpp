@@ -551,6 +551,11 @@ Result<void> LlamaRuntime::truncate(SequenceId sequence, std::size_t length) {
 
 }  // namespace
 
+KvCacheTypes kv_cache_types() {
+  const Attention attention = choose_attention();
+  return {ggml_type_name(attention.key_type), ggml_type_name(attention.value_type)};
+}
+
 Result<std::unique_ptr<Runtime>> create_llama_runtime(std::shared_ptr<const Model> owner,
                                                       llama_model* model,
                                                       const RuntimeLimits& asked) {
