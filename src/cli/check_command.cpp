@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <format>
+#include <future>
 #include <memory>
 #include <optional>
 #include <system_error>
@@ -67,9 +68,8 @@ Result<void> add_probe(compat::Candidate& candidate, bool as_draft, std::stop_to
   return {};
 }
 
-/// A toy, a known name (fetched where it is missing), a file, or a snapshot directory.
-Result<compat::Candidate> read_named(const std::string& name, bool as_draft,
-                                     const OpenOptions& options) {
+/// A toy, a known name (fetched where it is missing), a file, or a snapshot directory. No probe.
+Result<compat::Candidate> read_named(const std::string& name, const OpenOptions& options) {
   if (runtime::is_toy_name(name)) {
     PACELINE_TRY(const auto toy, runtime::parse_toy_name(name));
     return compat::describe_open_model(*runtime::make_toy_model(toy), name);
@@ -79,9 +79,20 @@ Result<compat::Candidate> read_named(const std::string& name, bool as_draft,
   if (!fs::is_directory(path, code)) {
     PACELINE_TRY(path, fetch_with_progress(name, options));
   }
-  PACELINE_TRY(compat::Candidate candidate, compat::read_candidate(path, name));
-  PACELINE_TRY_VOID(add_probe(candidate, as_draft, options.stop));
-  return candidate;
+  return compat::read_candidate(path, name);
+}
+
+/// The probes of both, side by side; one for both where they are the same file.
+Result<void> add_probes(compat::Candidate& target, compat::Candidate& draft, std::stop_token stop) {
+  if (!target.files.empty() && target.files == draft.files) {
+    PACELINE_TRY_VOID(add_probe(target, false, stop));
+    draft.probe = target.probe;
+    return {};
+  }
+  auto theirs = std::async(std::launch::async, [&] { return add_probe(draft, true, stop); });
+  auto ours = add_probe(target, false, stop);
+  PACELINE_TRY_VOID(theirs.get());
+  return ours;
 }
 
 Result<void> verify_artifact(const CheckOptions& options, const compat::Candidate& draft,
@@ -147,10 +158,13 @@ Result<void> print(const Check& check, const CheckOptions& options) {
 
 Result<int> check_models(const CheckOptions& options, std::stop_token stop) {
   const OpenOptions open{options.offline, stop};
-  PACELINE_TRY(compat::Candidate target, read_named(options.target, false, open));
+  PACELINE_TRY(compat::Candidate target, read_named(options.target, open));
   std::optional<compat::Candidate> draft;
-  if (!options.draft.empty()) {
-    PACELINE_TRY(draft, read_named(options.draft, true, open));
+  if (options.draft.empty()) {
+    PACELINE_TRY_VOID(add_probe(target, false, stop));
+  } else {
+    PACELINE_TRY(draft, read_named(options.draft, open));
+    PACELINE_TRY_VOID(add_probes(target, *draft, stop));
     if (!options.draft_artifact_sha256.empty()) {
       PACELINE_TRY_VOID(verify_artifact(options, *draft, stop));
     }

@@ -339,6 +339,15 @@ class Check(Case):
         self.assert_fails(self.check("--target", "./none.gguf"), 3, "none.gguf")
         self.assert_fails(self.check("--target", self.gguf("odd-tokenizer")), 3, "odd-tokenizer.gguf", "no such tokenizer")
 
+    def test_an_abort_of_the_library_ends_its_child_only(self):
+        twice = self.gguf("twice")  # two tokens of one text, which libllama 0.7 asserts against
+        self.assert_fails(self.check("--target", twice), 3, "twice.gguf", "signal 6", "GGML_ASSERT")
+        self.gguf("tiny")
+        run = self.check(self.folder)
+        self.assertEqual(run.returncode, 12, run.stderr)
+        self.assertIn("signal 6", run.stdout)
+        self.assertIn("1 candidates", run.stdout)
+
     def test_the_child_answers_for_one_file(self):
         run = self.run_program("probe-vocabulary", self.gguf("tiny"))
         self.assertEqual(run.returncode, 0, run.stderr)

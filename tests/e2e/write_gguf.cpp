@@ -16,6 +16,7 @@ int main(int argc, char** argv) {
   if (kind == "padded") model.vocabulary.padding += 64;
   if (kind == "small") model.layers = 1;
   if (kind == "no-begin") model.vocabulary.add_begin_of_text = false;
+  if (kind == "twice") model.vocabulary.other_texts[270] = model.vocabulary.pieces.at(0);
   if (kind == "encoder") model.kind = test::TinyModel::Kind::encoder;
   // Our reader has nothing against it, libllama's vocabulary has.
   if (kind == "odd-tokenizer")

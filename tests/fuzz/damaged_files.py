@@ -15,30 +15,61 @@ EDGES = [0, 1, 0x7F, 0xFF, 0x7FFFFFFF, 0xFFFFFFFF, 1 << 32, 1 << 60, (1 << 63) -
 
 
 def damage(whole, header, dice):
+    """Half of the files are damaged anywhere in the header; the others where the lengths stay right: in the
+    texts, kinds and scores of tokens and in the values of keys, so that libllama gets to see them."""
     data = bytearray(whole)
+    inside = dice.random() < 0.5
     for _ in range(dice.randint(1, 3)):
-        at = dice.randrange(header if dice.random() < 0.95 else len(data))
-        kind = dice.randrange(6)
-        if kind == 0:
-            data[at] = dice.randrange(256)
-        elif kind == 1:
-            data[at] ^= 1 << dice.randrange(8)
-        elif kind == 2:
-            value = dice.choice(EDGES).to_bytes(8, "little")[: dice.choice((4, 8))]
-            data[at:at + len(value)] = value
-        elif kind == 3:
-            del data[at:at + dice.randint(1, 16)]
-        elif kind == 4:
-            data[at:at] = data[at:at + dice.randint(1, 16)]
-        else:  # a token's text, type or score
-            near = data.find(b"tokenizer.ggml.", dice.randrange(header))
-            if near > 0:
-                data[near + dice.randrange(400)] = dice.randrange(256)
-        if len(data) < 64:
-            break
+        if inside:
+            damage_value(data, header, dice)
+        else:
+            damage_anywhere(data, header, dice)
     if dice.random() < 0.05:
         del data[dice.randrange(len(data)):]
     return bytes(data)
+
+
+def damage_value(data, header, dice):
+    keys = []
+    at = 0
+    for name in (b"tokenizer.ggml.", b"llama.", b"mamba.", b"gemma2.", b"general."):
+        while 0 <= (at := data.find(name, at)) < header:
+            keys.append(at)
+            at += 1
+        at = 0
+    at = dice.choice(keys)
+    length = int.from_bytes(data[at - 8:at], "little")
+    value = at + length + 4
+    if data[at:at + length].endswith((b".tokens", b".scores", b".token_type")):
+        element = int.from_bytes(data[value:value + 4], "little")
+        count = int.from_bytes(data[value + 4:value + 12], "little")
+        value += 12
+        if element == 8:
+            for _ in range(dice.randrange(max(count, 1))):
+                value += 8 + int.from_bytes(data[value:value + 8], "little")
+            value += 8
+        else:
+            value += 4 * dice.randrange(max(count, 1))
+    if dice.random() < 0.5 and value + 4 < len(data):
+        data[value:value + 4] = dice.choice(EDGES).to_bytes(8, "little")[:4]
+    elif value + 8 < len(data):
+        data[value + dice.randrange(8)] = dice.randrange(256)
+
+
+def damage_anywhere(data, header, dice):
+    at = dice.randrange(min(header, len(data)) if dice.random() < 0.95 else len(data))
+    kind = dice.randrange(5)
+    if kind == 0:
+        data[at] = dice.randrange(256)
+    elif kind == 1:
+        data[at] ^= 1 << dice.randrange(8)
+    elif kind == 2:
+        value = dice.choice(EDGES).to_bytes(8, "little")[: dice.choice((4, 8))]
+        data[at:at + len(value)] = value
+    elif kind == 3:
+        del data[at:at + dice.randint(1, 16)]
+    else:
+        data[at:at] = data[at:at + dice.randint(1, 16)]
 
 
 def main():
@@ -64,6 +95,8 @@ def main():
             if not kept and not refused:
                 sys.exit(f"number {number}: exit {run.returncode}\n{run.stdout[:2000]!r}\n{run.stderr[:2000]!r}")
             by_signal = b"broke off with signal" in run.stderr
+            if by_signal and outcomes["3 (signal in the child)"] < 3:
+                print(run.stderr.decode(errors="replace"), end="", file=sys.stderr)
             by_child = by_signal or b"cannot be used" in run.stderr
             outcomes[f"{run.returncode}" + (" (signal in the child)" if by_signal else " (child)" if by_child else "")] += 1
     print(dict(outcomes))
