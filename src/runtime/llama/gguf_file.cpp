@@ -15,6 +15,7 @@
 
 #include "core/file.hpp"
 #include "core/text.hpp"
+#include "runtime/llama/gguf_metadata_impl.hpp"
 #include "runtime/llama/llama_backend_impl.hpp"
 
 namespace paceline::runtime {
@@ -25,7 +26,9 @@ std::string quoted(const std::filesystem::path& path) {
   return std::format("\"{}\"", path.string());
 }
 
-std::optional<std::uint64_t> integer(const gguf_context* gguf, const std::string& key) {
+}  // namespace
+
+std::optional<std::uint64_t> gguf_integer(const gguf_context* gguf, const std::string& key) {
   const std::int64_t id = gguf_find_key(gguf, key.c_str());
   if (id < 0) return std::nullopt;
   const auto not_negative = [](std::int64_t value) -> std::optional<std::uint64_t> {
@@ -56,11 +59,24 @@ std::optional<std::uint64_t> integer(const gguf_context* gguf, const std::string
   }
 }
 
-std::string string(const gguf_context* gguf, const std::string& key) {
+std::string gguf_string(const gguf_context* gguf, const std::string& key) {
   const std::int64_t id = gguf_find_key(gguf, key.c_str());
   if (id < 0 || gguf_get_kv_type(gguf, id) != GGUF_TYPE_STRING) return {};
   return gguf_get_val_str(gguf, id);
 }
+
+Result<gguf_context_ptr> open_gguf_metadata(const std::filesystem::path& path) {
+  const CapturedErrors errors;
+  gguf_context_ptr gguf(gguf_init_from_file(path.c_str(), {.no_alloc = true, .ctx = nullptr}));
+  if (gguf == nullptr) {
+    return fail(ErrorCode::bad_format,
+                std::format("the metadata of {} cannot be read, the file is damaged or cut: {}",
+                            quoted(path), errors.text("no reason given")));
+  }
+  return gguf;
+}
+
+namespace {
 
 // Size of a regular file that begins with the GGUF magic.
 Result<std::uint64_t> check_is_gguf(const std::filesystem::path& path) {
@@ -89,17 +105,6 @@ Result<std::uint64_t> check_is_gguf(const std::filesystem::path& path) {
                             escape(seen)));
   }
   return bytes;
-}
-
-Result<gguf_context_ptr> open_metadata(const std::filesystem::path& path) {
-  const CapturedErrors errors;
-  gguf_context_ptr gguf(gguf_init_from_file(path.c_str(), {.no_alloc = true, .ctx = nullptr}));
-  if (gguf == nullptr) {
-    return fail(ErrorCode::bad_format,
-                std::format("the metadata of {} cannot be read, the file is damaged or cut: {}",
-                            quoted(path), errors.text("no reason given")));
-  }
-  return gguf;
 }
 
 Result<void> check_not_cut(const gguf_context* gguf, const std::filesystem::path& path,
@@ -158,26 +163,26 @@ Result<std::vector<std::filesystem::path>> find_shards(const std::filesystem::pa
 
 // Names, sizes and the like; they stand in the first shard.
 void read_description(const gguf_context* gguf, GgufSummary& summary) {
-  summary.name = string(gguf, "general.name");
-  summary.architecture = string(gguf, "general.architecture");
-  summary.tokenizer = string(gguf, "tokenizer.ggml.model");
+  summary.name = gguf_string(gguf, "general.name");
+  summary.architecture = gguf_string(gguf, "general.architecture");
+  summary.tokenizer = gguf_string(gguf, "tokenizer.ggml.model");
   const auto number = [&](std::string_view key) -> std::size_t {
-    return integer(gguf, std::format("{}.{}", summary.architecture, key)).value_or(0);
+    return gguf_integer(gguf, std::format("{}.{}", summary.architecture, key)).value_or(0);
   };
   summary.layers = number("block_count");
   summary.hidden = number("embedding_length");
   summary.trained_context = number("context_length");
   summary.sliding_window = number("attention.sliding_window");
-  summary.causal = integer(gguf, summary.architecture + ".attention.causal").value_or(1) != 0;
+  summary.causal = gguf_integer(gguf, summary.architecture + ".attention.causal").value_or(1) != 0;
 }
 
 }  // namespace
 
 Result<GgufSummary> read_gguf_summary(const std::filesystem::path& path) {
   PACELINE_TRY(const std::uint64_t bytes, check_is_gguf(path));
-  PACELINE_TRY(const gguf_context_ptr first, open_metadata(path));
+  PACELINE_TRY(const gguf_context_ptr first, open_gguf_metadata(path));
   GgufSummary summary;
-  const std::uint64_t shard_count = integer(first.get(), "split.count").value_or(1);
+  const std::uint64_t shard_count = gguf_integer(first.get(), "split.count").value_or(1);
   if (shard_count <= 1) {
     PACELINE_TRY_VOID(check_not_cut(first.get(), path, bytes));
     summary.files = {path};
@@ -187,11 +192,11 @@ Result<GgufSummary> read_gguf_summary(const std::filesystem::path& path) {
     return summary;
   }
   PACELINE_TRY(summary.files,
-               find_shards(path, integer(first.get(), "split.no").value_or(0), shard_count));
+               find_shards(path, gguf_integer(first.get(), "split.no").value_or(0), shard_count));
   for (std::size_t i = 0; i < summary.files.size(); ++i) {
     const std::filesystem::path& shard = summary.files[i];
     PACELINE_TRY(const std::uint64_t shard_bytes, check_is_gguf(shard));
-    PACELINE_TRY(const gguf_context_ptr gguf, open_metadata(shard));
+    PACELINE_TRY(const gguf_context_ptr gguf, open_gguf_metadata(shard));
     PACELINE_TRY_VOID(check_not_cut(gguf.get(), shard, shard_bytes));
     summary.file_bytes += shard_bytes;
     summary.parameters += count_parameters(gguf.get());
