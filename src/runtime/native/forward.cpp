@@ -4,7 +4,7 @@
 #include <array>
 #include <cmath>
 
-#include "core/check.hpp"
+#include "runtime/llama/argmax.hpp"
 #include "runtime/native/kernels/pack.hpp"
 
 namespace paceline::runtime::native {
@@ -13,6 +13,11 @@ namespace {
 
 // Sequences with at most so many rows have their chunks spread over units; with more, their rows.
 constexpr std::size_t k_few_rows = 16;
+// Rows of one unit of attention.
+constexpr std::size_t k_unit_rows = 16;
+constexpr std::size_t k_small_unit_rows = 4;
+// With so few rows per sequence a barrier costs more than a unit that does all for one head.
+constexpr std::size_t k_rows_stored_along = 2;
 
 std::size_t padded(std::size_t rows) {
   return (rows + k_row_block - 1) / k_row_block * k_row_block;
@@ -86,13 +91,23 @@ void Forward::plan_attention() {
   attention_.clear();
   spread_.assign(rows_.size(), 0);
   most_chunks_ = 0;
+  gather_apart_ = shape.head_width % k_block != 0;
+  store_apart_ = false;
+  for (const PassSequence& sequence : sequences_) {
+    if (sequence.rows.size() > k_rows_stored_along) store_apart_ = true;
+  }
+  const std::size_t unit_rows = rows_.size() <= k_few_rows ? k_small_unit_rows : k_unit_rows;
   for (std::size_t s = 0; s < sequences_.size(); ++s) {
     const std::vector<std::size_t>& rows = sequences_[s].rows;
     std::size_t length = 0;
     for (const std::size_t row : rows) length = std::max(length, rows_[row].position + 1);
     const std::size_t chunks = (length + k_chunk - 1) / k_chunk;
     const bool spread = rows.size() <= k_few_rows && chunks > 1;
-    if (spread) most_chunks_ = std::max(most_chunks_, chunks);
+    if (spread) {
+      most_chunks_ = std::max(most_chunks_, chunks);
+      gather_apart_ = true;
+      store_apart_ = true;
+    }
     for (const std::size_t row : rows) spread_[row] = spread ? 1 : 0;
     for (std::size_t h = 0; h < shape.key_value_heads; ++h) {
       if (spread) {
@@ -101,8 +116,8 @@ void Forward::plan_attention() {
         }
         continue;
       }
-      for (std::size_t first = 0; first < rows.size(); first += k_few_rows) {
-        const std::size_t count = std::min(k_few_rows, rows.size() - first);
+      for (std::size_t first = 0; first < rows.size(); first += unit_rows) {
+        const std::size_t count = std::min(unit_rows, rows.size() - first);
         attention_.push_back({s, h, first, count, 0, chunks, false});
       }
     }
@@ -127,16 +142,18 @@ void Forward::plan_phases() {
     const Layer& layer = network_.layers[i];
     add(Kind::query_key_value, i,
         layer.query.row_blocks() + layer.key.row_blocks() + layer.value.row_blocks());
-    add(Kind::store, i, rows);
+    if (store_apart_) add(Kind::store, i, rows);
     add(Kind::attend, i, attention_.size());
-    add(Kind::gather, i, rows);
+    if (gather_apart_) add(Kind::gather, i, rows);
     add(Kind::attention_output, i, layer.output.row_blocks());
     add(Kind::middle_norm, i, rows);
     add(Kind::gate_up, i, layer.gate.row_blocks());
     add(Kind::down, i, layer.down.row_blocks());
     add(Kind::next_norm, i, i + 1 < network_.layers.size() ? rows : outputs_.size());
   }
-  add(Kind::head, 0, outputs_.empty() ? 0 : network_.output.row_blocks());
+  if (outputs_.empty()) return;
+  add(Kind::head, 0, network_.output.row_blocks());
+  add(Kind::choose, 0, outputs_.size());
 }
 
 void Forward::prepare(Activations& activations, std::span<const Matrix* const> readers,
@@ -179,6 +196,7 @@ bool Forward::run(std::span<const PassRow> rows, const std::stop_token& stop) {
   prepare(final_, std::array{static_cast<const Matrix*>(&network_.output)}, outputs_.size());
   grow(features_, outputs_.size() * shape.hidden);
   grow(logits_, outputs_.size() * logit_stride_);
+  grow(choices_, outputs_.size());
   return team_.run(*this, units_, stop);
 }
 
@@ -202,7 +220,7 @@ void Forward::run(std::size_t phase, std::size_t unit, std::size_t thread) {
       query_key_value(layer, unit);
       break;
     case Kind::store:
-      store(index, unit);
+      for (std::size_t h = 0; h < network_.shape.key_value_heads; ++h) store(index, unit, h);
       break;
     case Kind::attend:
       attend(index, attention_[unit], thread);
@@ -231,6 +249,9 @@ void Forward::run(std::size_t phase, std::size_t unit, std::size_t thread) {
       break;
     case Kind::head:
       head(unit);
+      break;
+    case Kind::choose:
+      if (rows_[outputs_[unit]].argmax) choices_[unit] = lowest_argmax(logits(outputs_[unit]));
       break;
   }
 }
@@ -282,16 +303,17 @@ void Forward::embed(std::size_t row, std::size_t thread) {
   unpack_row(embedding.format, embedding.row_block(token / k_row_block), token % k_row_block,
              embedding.blocks(), residual_.data() + row * network_.shape.hidden);
   const std::vector<double>& frequencies = network_.rotation.frequencies;
-  float* rotation = rotations_.data() + row * 2 * frequencies.size();
-  for (const double frequency : frequencies) {
-    const double angle = static_cast<double>(rows_[row].position) * frequency;
-    *rotation++ = static_cast<float>(std::cos(angle));
-    *rotation++ = static_cast<float>(std::sin(angle));
+  const std::size_t pairs = frequencies.size();
+  float* const cosines = rotations_.data() + row * 2 * pairs;
+  for (std::size_t i = 0; i < pairs; ++i) {
+    const double angle = static_cast<double>(rows_[row].position) * frequencies[i];
+    cosines[i] = static_cast<float>(std::cos(angle));
+    cosines[i + pairs] = static_cast<float>(std::sin(angle));
   }
   norm(row, network_.layers.front().attention_norm, thread);
 }
 
-void Forward::query_key_value(const Layer& layer, std::size_t unit) const {
+void Forward::query_key_value(const Layer& layer, std::size_t unit) {
   std::size_t offset = 0;
   const Matrix* matrix = &layer.query;
   if (unit >= matrix->row_blocks()) {
@@ -304,62 +326,41 @@ void Forward::query_key_value(const Layer& layer, std::size_t unit) const {
       offset = value_offset_;
     }
   }
-  float* const out = const_cast<float*>(projected_.data()) + offset + unit * k_row_block;
-  multiply(*matrix, unit, normed_, tiles_, out, query_stride_);
+  multiply(*matrix, unit, normed_, tiles_, projected_.data() + offset + unit * k_row_block,
+           query_stride_);
 }
 
-namespace {
-
-void add_bias(float* x, const Matrix& matrix) {
-  if (matrix.bias == nullptr) return;
-  for (std::size_t i = 0; i < matrix.rows; ++i) x[i] += matrix.bias[i];
-}
-
-void rotate(float* x, const Rotation& rotation, const float* turns) {
-  const std::size_t pairs = rotation.frequencies.size();
-  for (std::size_t i = 0; i < pairs; ++i) {
-    float& a = rotation.halves ? x[i] : x[2 * i];
-    float& b = rotation.halves ? x[i + pairs] : x[2 * i + 1];
-    const float cosine = turns[2 * i];
-    const float sine = turns[2 * i + 1];
-    const float turned = a * cosine - b * sine;
-    b = a * sine + b * cosine;
-    a = turned;
-  }
-}
-
-}  // namespace
-
-void Forward::store(std::size_t layer_index, std::size_t index) {
+// The queries of one head of keys are made ready, its key and value are written.
+void Forward::store(std::size_t layer_index, std::size_t index, std::size_t head) {
   const Shape& shape = network_.shape;
   const Layer& layer = network_.layers[layer_index];
   const PassRow& row = rows_[index];
-  float* const queries = projected_.data() + index * query_stride_;
-  float* const keys = queries + key_offset_;
-  float* const values = queries + value_offset_;
-  add_bias(queries, layer.query);
-  add_bias(keys, layer.key);
-  add_bias(values, layer.value);
-  const float* const turns =
-      rotations_.data() + index * 2 * network_.rotation.frequencies.size();
-  const float scale = 1.0F / std::sqrt(static_cast<float>(shape.head_width));
-  for (std::size_t h = 0; h < shape.heads; ++h) {
-    float* const query = queries + h * shape.head_width;
-    if (layer.query_norm != nullptr) {
-      kernels_.rms_norm(query, layer.query_norm, shape.epsilon, shape.head_width, query);
-    }
-    rotate(query, network_.rotation, turns);
-    for (std::size_t i = 0; i < shape.head_width; ++i) query[i] *= scale;
+  const std::size_t width = shape.head_width;
+  const std::size_t group = shape.heads / shape.key_value_heads;
+  const std::size_t pairs = network_.rotation.frequencies.size();
+  const float* const cosines = rotations_.data() + index * 2 * pairs;
+  float* const projected = projected_.data() + index * query_stride_;
+  const auto add_bias = [&](float* x, const Matrix& matrix, std::size_t which) {
+    if (matrix.bias != nullptr) kernels_.add(x, matrix.bias + which * width, width);
+  };
+  const auto turn = [&](float* x, const float* norm) {
+    if (norm != nullptr) kernels_.rms_norm(x, norm, shape.epsilon, width, x);
+    kernels_.rotate(x, cosines, cosines + pairs, pairs, network_.rotation.halves);
+  };
+  const float scale = 1.0F / std::sqrt(static_cast<float>(width));
+  for (std::size_t h = head * group; h < (head + 1) * group; ++h) {
+    float* const query = projected + h * width;
+    add_bias(query, layer.query, h);
+    turn(query, layer.query_norm);
+    kernels_.scale(query, scale, width);
   }
-  for (std::size_t h = 0; h < shape.key_value_heads; ++h) {
-    float* const key = keys + h * shape.head_width;
-    if (layer.key_norm != nullptr) {
-      kernels_.rms_norm(key, layer.key_norm, shape.epsilon, shape.head_width, key);
-    }
-    rotate(key, network_.rotation, turns);
-    kernels_.store(key, values + h * shape.head_width, shape.head_width, row.committed + row.order,
-                   cache_.head(row.sequence, layer_index, h));
-  }
+  float* const key = projected + key_offset_ + head * width;
+  float* const value = projected + value_offset_ + head * width;
+  add_bias(key, layer.key, head);
+  add_bias(value, layer.value, head);
+  turn(key, layer.key_norm);
+  kernels_.store(key, value, width, row.committed + row.order,
+                 cache_.head(row.sequence, layer_index, head));
 }
 
 void Forward::attend(std::size_t layer, const AttentionUnit& unit, std::size_t thread) {
@@ -367,6 +368,9 @@ void Forward::attend(std::size_t layer, const AttentionUnit& unit, std::size_t t
   const PassSequence& sequence = sequences_[unit.sequence];
   Scratch& scratch = scratch_[thread];
   const std::size_t group = shape.heads / shape.key_value_heads;
+  if (!store_apart_) {  // then this unit has all rows of the sequence
+    for (const std::size_t row : sequence.rows) store(layer, row, unit.head);
+  }
   AttendJob job;
   job.cache = cache_.head(sequence.sequence, layer, unit.head);
   job.width = shape.head_width;
@@ -420,6 +424,9 @@ void Forward::attend(std::size_t layer, const AttentionUnit& unit, std::size_t t
           attended_.data() + row_of(i) * shape.query_width() + head_of(i) * shape.head_width;
       const float inverse = 1.0F / sums[i].weight;
       for (std::size_t d = 0; d < shape.head_width; ++d) out[d] = values[d] * inverse;
+      if (gather_apart_) continue;
+      const std::size_t blocks = shape.head_width / k_block;
+      write(attended_activations_, tiles_, row_of(i), head_of(i) * blocks, blocks, out);
     }
   }
 }

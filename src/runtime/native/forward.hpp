@@ -24,7 +24,8 @@ struct PassRow {
   std::size_t order = 0;        // among the rows of its sequence
   std::size_t position = 0;
   std::vector<std::int32_t> path = {};  // orders of its ancestors and itself; empty: 0, 1, ...
-  bool output = false;          // logits are wanted
+  bool output = false;  // logits are wanted
+  bool argmax = false;  // and their largest
   bool feature = false;
 };
 
@@ -40,6 +41,8 @@ class Forward final : public Phases {
 
   /// Of rows that were outputs: [vocabulary].
   std::span<const float> logits(std::size_t row) const;
+  /// Of rows that wanted it.
+  Token argmax(std::size_t row) const { return choices_[output_of_[row]]; }
   /// Of rows that wanted it: [hidden].
   std::span<const float> feature(std::size_t row) const;
 
@@ -58,6 +61,7 @@ class Forward final : public Phases {
     down,
     next_norm,
     head,
+    choose,
   };
   struct Phase {
     Kind kind;
@@ -88,7 +92,7 @@ class Forward final : public Phases {
     std::size_t rows;
     std::size_t first_chunk;
     std::size_t chunks;
-    bool partial;  // one chunk of a row whose chunks are spread over units
+    bool partial;  // one chunk of rows whose chunks are spread over units
   };
   struct Scratch {
     std::vector<float> row;
@@ -110,8 +114,8 @@ class Forward final : public Phases {
                 const std::vector<Tile>& tiles, float* out, std::size_t stride) const;
 
   void embed(std::size_t row, std::size_t thread);
-  void query_key_value(const Layer& layer, std::size_t unit) const;
-  void store(std::size_t layer, std::size_t row);
+  void query_key_value(const Layer& layer, std::size_t unit);
+  void store(std::size_t layer, std::size_t row, std::size_t head);
   void attend(std::size_t layer, const AttentionUnit& unit, std::size_t thread);
   void gather(std::size_t row, std::size_t thread);
   void add_product(const Matrix& matrix, std::size_t unit, const Activations& x);
@@ -133,6 +137,8 @@ class Forward final : public Phases {
   std::vector<PassSequence> sequences_;
   std::vector<std::size_t> sequence_of_;  // [rows] index into sequences_
   std::vector<AttentionUnit> attention_;
+  bool store_apart_ = false;   // keys and values are written in a phase of their own
+  bool gather_apart_ = false;  // attention's results become activations in a phase of their own
   std::size_t most_chunks_ = 0;            // of rows whose chunks are spread
   std::vector<std::uint8_t> spread_;       // [rows]
   std::vector<std::size_t> outputs_;       // rows whose logits or feature are wanted
@@ -145,7 +151,7 @@ class Forward final : public Phases {
   std::vector<float> residual_;   // [rows][hidden]
   std::vector<float> projected_;  // [rows][queries, keys, values]
   std::vector<float> attended_;   // [rows][queries]
-  std::vector<float> rotations_;  // [rows][pairs][cos, sin]
+  std::vector<float> rotations_;  // [rows][cosines, sines][pairs]
   std::vector<Partial> partials_;
   std::vector<float> partial_values_;
   Activations normed_;
@@ -154,6 +160,7 @@ class Forward final : public Phases {
   Activations final_;
   std::vector<float> features_;  // [outputs][hidden]
   std::vector<float> logits_;    // [outputs][vocabulary, padded]
+  std::vector<Token> choices_;   // [outputs]
   std::vector<Scratch> scratch_;  // [threads]
 };
 

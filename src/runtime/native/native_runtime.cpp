@@ -11,7 +11,6 @@
 
 #include "core/check.hpp"
 #include "core/version.hpp"
-#include "runtime/llama/argmax.hpp"
 #include "runtime/native/cache.hpp"
 #include "runtime/native/forward.hpp"
 #include "runtime/native/team.hpp"
@@ -133,6 +132,7 @@ void NativeRuntime::lay_out(const BatchShape& shape) {
     pass.order = counts[pass.sequence]++;
     pass.position = pass.committed + shape.depth[i];
     pass.output = includes(row.wants, Wants::logits) || includes(row.wants, Wants::argmax);
+    pass.argmax = includes(row.wants, Wants::argmax);
     pass.feature = includes(row.wants, Wants::feature);
     pass.path.clear();
     const PassRow* const parent =
@@ -177,7 +177,7 @@ Result<void> NativeRuntime::forward(std::span<const Row> rows, std::stop_token s
 
 Token NativeRuntime::argmax(std::size_t row) const {
   PACELINE_CHECK(wanted(row, Wants::argmax), "the row did not want its argmax");
-  return lowest_argmax(forward_.logits(row));
+  return forward_.argmax(row);
 }
 
 std::span<const float> NativeRuntime::logits(std::size_t row) const {

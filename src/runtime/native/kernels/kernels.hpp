@@ -71,6 +71,12 @@ struct Kernels {
   void (*swiglu)(float* gate, const float* up, std::size_t n);
   /// x += y; n is a multiple of 16.
   void (*add)(float* x, const float* y, std::size_t n);
+  /// Turns `pairs` pairs of x by the angles whose cosines and sines are given. Pairs are (i, i +
+  /// pairs) with `halves`, else (2 i, 2 i + 1).
+  void (*rotate)(float* x, const float* cosines, const float* sines, std::size_t pairs,
+                 bool halves);
+  /// x *= factor; n is a multiple of 16.
+  void (*scale)(float* x, float factor, std::size_t n);
   /// Writes key and value of one token.
   void (*store)(const float* key, const float* value, std::size_t width, std::size_t cell,
                 const HeadCache& cache);

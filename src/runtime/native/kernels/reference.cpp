@@ -115,6 +115,20 @@ void add(float* x, const float* y, std::size_t n) {
   for (std::size_t i = 0; i < n; ++i) x[i] += y[i];
 }
 
+void rotate(float* x, const float* cosines, const float* sines, std::size_t pairs, bool halves) {
+  for (std::size_t i = 0; i < pairs; ++i) {
+    float& first = halves ? x[i] : x[2 * i];
+    float& second = halves ? x[i + pairs] : x[2 * i + 1];
+    const float turned = first * cosines[i] - second * sines[i];
+    second = first * sines[i] + second * cosines[i];
+    first = turned;
+  }
+}
+
+void scale(float* x, float factor, std::size_t n) {
+  for (std::size_t i = 0; i < n; ++i) x[i] *= factor;
+}
+
 void store(const float* key, const float* value, std::size_t width, std::size_t cell,
            const HeadCache& cache) {
   std::uint16_t* const keys = cache.keys + cell / k_lanes * width * k_lanes + cell % k_lanes;
@@ -195,6 +209,8 @@ const Kernels& scalar_kernels() {
       .rms_norm = rms_norm,
       .swiglu = swiglu,
       .add = add,
+      .rotate = rotate,
+      .scale = scale,
       .store = store,
       .attend = attend,
       .merge = merge};

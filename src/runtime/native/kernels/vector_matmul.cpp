@@ -20,11 +20,16 @@ namespace paceline::runtime::native::HWY_NAMESPACE {
 namespace {
 
 // A strip is the vectors whose sums are kept at once, for up to k_strip_columns activation rows.
-// With 16 registers (AVX2) fewer columns fit.
+// With 16 registers (AVX2) fewer columns fit, and bytes, which are split, need twice as many sums.
 constexpr std::size_t k_strip_columns = HWY_TARGET == HWY_AVX2 ? 4 : 8;
-constexpr std::size_t strip_vectors(std::size_t columns) {
-  return HWY_TARGET == HWY_AVX2 && columns == 1 ? 4 : 2;
+constexpr std::size_t strip_vectors(Format format, std::size_t columns) {
+  if (HWY_TARGET != HWY_AVX2) return 2;
+  if (columns == 1) return 4;
+  return format == Format::q8 && columns > 2 ? 1 : 2;
 }
+// More sums of whole rows than this lie in memory: they are touched once per block, the sums of
+// the block itself all the time.
+constexpr std::size_t k_most_in_registers = HWY_TARGET == HWY_AVX2 ? 4 : 12;
 // Bytes between what is multiplied and what is fetched into the cache.
 constexpr std::size_t k_prefetch_bytes = 8192;
 
@@ -97,7 +102,8 @@ HWY_INLINE hn::Vec<I8> activation_word(const ActivationBlock& x, std::size_t wor
 }
 
 // Sums of one block for one vector and column. What is added in which order makes no difference:
-// these are integers.
+// these are integers. `settle` keeps the compiler from doing all products first and spilling them:
+// with it the AVX2 kernels need half as many moves.
 #if HWY_TARGET == HWY_AVX2
 
 template <Format format>
@@ -107,44 +113,58 @@ struct Sums {
   hn::Vec<I16> narrow;
   Ints wide;
 
-  HWY_INLINE void start(Ints zero) {
-    wide = zero;
-    if constexpr (k_narrow) narrow = hn::Zero(I16());
+  HWY_INLINE void start(Ints) {
+    narrow = hn::Zero(I16());
+    wide = hn::Zero(I32());
   }
   HWY_INLINE void add(Bytes low, hn::Vec<I8> x_low, Bytes high, hn::Vec<I8> x_high) {
-    if constexpr (format == Format::q8) {
-      add_signed(low, x_low);
-      add_signed(high, x_high);
+    const auto pairs = hn::Add(hn::SatWidenMulPairwiseAdd(I16(), low, x_low),
+                               hn::SatWidenMulPairwiseAdd(I16(), high, x_high));
+    if constexpr (k_narrow) {
+      narrow = hn::Add(narrow, pairs);
     } else {
-      const auto pairs = hn::Add(hn::SatWidenMulPairwiseAdd(I16(), low, x_low),
-                                 hn::SatWidenMulPairwiseAdd(I16(), high, x_high));
-      if constexpr (k_narrow) {
-        narrow = hn::Add(narrow, pairs);
-      } else {
-        widen(pairs);
-      }
+      wide = hn::Add(wide, hn::WidenMulPairwiseAdd(I32(), pairs, hn::Set(I16(), 1)));
     }
   }
-  HWY_INLINE Ints finish() {
-    if constexpr (k_narrow) widen(narrow);
-    return wide;
+  HWY_INLINE void settle() {
+    if constexpr (k_narrow) {
+      asm volatile("" : "+x"(narrow.raw));
+    } else {
+      asm volatile("" : "+x"(wide.raw));
+    }
+  }
+  HWY_INLINE Ints finish(Ints zero) {
+    if constexpr (k_narrow) wide = hn::WidenMulPairwiseAdd(I32(), narrow, hn::Set(I16(), 1));
+    return zero_of(format) == 0 ? wide : hn::Add(wide, zero);
+  }
+};
+
+// 255 * 127 twice does not fit into 16 bits: the halves of a byte are multiplied apart.
+template <>
+struct Sums<Format::q8> {
+  hn::Vec<I16> low_half;
+  hn::Vec<I16> high_half;
+
+  HWY_INLINE void start(Ints) { low_half = high_half = hn::Zero(I16()); }
+  HWY_INLINE void add(Bytes low, hn::Vec<I8> x_low, Bytes high, hn::Vec<I8> x_high) {
+    low_half = hn::Add(low_half, hn::Add(hn::SatWidenMulPairwiseAdd(I16(), bottom(low), x_low),
+                                         hn::SatWidenMulPairwiseAdd(I16(), bottom(high), x_high)));
+    high_half = hn::Add(high_half, hn::Add(hn::SatWidenMulPairwiseAdd(I16(), top(low), x_low),
+                                           hn::SatWidenMulPairwiseAdd(I16(), top(high), x_high)));
+  }
+  HWY_INLINE void settle() { asm volatile("" : "+x"(low_half.raw), "+x"(high_half.raw)); }
+  HWY_INLINE Ints finish(Ints zero) {
+    const auto low = hn::WidenMulPairwiseAdd(I32(), low_half, hn::Set(I16(), 1));
+    const auto high = hn::WidenMulPairwiseAdd(I32(), high_half, hn::Set(I16(), 16));
+    return hn::Add(hn::Add(low, high), zero);
   }
 
  private:
-  HWY_INLINE void widen(hn::Vec<I16> pairs) {
-    wide = hn::Add(wide, hn::WidenMulPairwiseAdd(I32(), pairs, hn::Set(I16(), 1)));
-  }
-  // The weights' signs go to the activations: 255 * 127 twice would not fit into 16 bits.
-  HWY_INLINE void add_signed(Bytes weights, hn::Vec<I8> x) {
-    const auto centred = hn::BitCast(I8(), hn::Xor(weights, hn::Set(U8(), 128)));
-    const Bytes size = hn::BitCast(U8(), hn::Abs(centred));
-    const hn::Vec<I8> turned{_mm256_sign_epi8(x.raw, centred.raw)};
-    widen(hn::SatWidenMulPairwiseAdd(I16(), size, turned));
+  HWY_INLINE static Bytes bottom(Bytes bytes) { return hn::And(bytes, hn::Set(U8(), 15)); }
+  HWY_INLINE static Bytes top(Bytes bytes) {
+    return hn::And(shifted<4>(bytes), hn::Set(U8(), 15));
   }
 };
-// Signed weights need no correction for their zero.
-template <Format format>
-constexpr bool k_zero_is_built_in = format == Format::q8;
 
 #else
 
@@ -157,17 +177,16 @@ struct Sums {
     wide = hn::SumOfMulQuadAccumulate(I32(), low, x_low, wide);
     wide = hn::SumOfMulQuadAccumulate(I32(), high, x_high, wide);
   }
-  HWY_INLINE Ints finish() { return wide; }
+  HWY_INLINE void settle() {}
+  HWY_INLINE Ints finish(Ints) { return wide; }
 };
-template <Format format>
-constexpr bool k_zero_is_built_in = false;
 
 #endif
 
 template <Format format>
 HWY_INLINE Ints scaled_zero(std::int32_t eight_times) {
   constexpr int zero = zero_of(format);
-  if constexpr (zero == 0 || k_zero_is_built_in<format>) {
+  if constexpr (zero == 0) {
     return hn::Zero(I32());
   } else {
     constexpr int shift = zero == 8 ? 0 : zero == 16 ? 1 : zero == 32 ? 2 : 4;
@@ -212,14 +231,48 @@ HWY_INLINE hn::Vec<F32> minima(const std::uint8_t* block, const std::uint8_t* su
   }
 }
 
+// The sums of a strip, in registers or in memory.
+template <std::size_t vectors, std::size_t columns>
+struct RowSums {
+  static constexpr bool k_in_memory = vectors * columns > k_most_in_registers;
+  hn::Vec<F32> registers[k_in_memory ? 1 : vectors][k_in_memory ? 1 : columns];
+  alignas(64) float memory[k_in_memory ? vectors * columns * k_width : 1];
+
+  HWY_INLINE void clear() {
+    HWY_UNROLL(4)
+    for (std::size_t v = 0; v < vectors; ++v) {
+      HWY_UNROLL(8)
+      for (std::size_t c = 0; c < columns; ++c) set(v, c, hn::Zero(F32()));
+    }
+  }
+  HWY_INLINE hn::Vec<F32> get(std::size_t v, std::size_t c) const {
+    if constexpr (k_in_memory) {
+      return hn::Load(F32(), memory + (v * columns + c) * k_width);
+    } else {
+      return registers[v][c];
+    }
+  }
+  HWY_INLINE void set(std::size_t v, std::size_t c, hn::Vec<F32> value) {
+    if constexpr (k_in_memory) {
+      hn::Store(value, F32(), memory + (v * columns + c) * k_width);
+    } else {
+      registers[v][c] = value;
+    }
+  }
+  // Keeps the compiler from holding all of them in registers after all.
+  HWY_INLINE void settle() {
+    if constexpr (k_in_memory) asm volatile("" : "+m"(memory));
+  }
+};
+
 template <Format format, std::size_t vectors, std::size_t columns>
 struct Strip {
-  hn::Vec<F32> sums[vectors][columns];
-  Sums<format> block_sums[vectors][columns];
+  RowSums<vectors, columns> sums;
 
   template <std::size_t word>
-  HWY_INLINE void add_word(const std::uint8_t* block, const ActivationBlock* x,
-                           std::size_t first_vector) {
+  HWY_INLINE static void add_word(const std::uint8_t* block, const ActivationBlock* x,
+                                  std::size_t first_vector,
+                                  Sums<format> (&block_sums)[vectors][columns]) {
     Bytes low[vectors];
     Bytes high[vectors];
     HWY_UNROLL(4)
@@ -234,37 +287,38 @@ struct Strip {
       HWY_UNROLL(4)
       for (std::size_t v = 0; v < vectors; ++v) {
         block_sums[v][c].add(low[v], x_low, high[v], x_high);
+        block_sums[v][c].settle();
       }
     }
   }
 
   HWY_INLINE void add_block(const std::uint8_t* block, const std::uint8_t* super,
                             const ActivationBlock* x, std::size_t first_vector) {
+    Sums<format> block_sums[vectors][columns];
     HWY_UNROLL(8)
     for (std::size_t c = 0; c < columns; ++c) {
       const Ints zero = scaled_zero<format>(x[c].zero);
       HWY_UNROLL(4)
       for (std::size_t v = 0; v < vectors; ++v) block_sums[v][c].start(zero);
     }
-    add_word<0>(block, x, first_vector);
-    add_word<1>(block, x, first_vector);
-    add_word<2>(block, x, first_vector);
-    add_word<3>(block, x, first_vector);
+    add_word<0>(block, x, first_vector, block_sums);
+    add_word<1>(block, x, first_vector, block_sums);
+    add_word<2>(block, x, first_vector, block_sums);
+    add_word<3>(block, x, first_vector, block_sums);
+    sums.settle();
     HWY_UNROLL(4)
     for (std::size_t v = 0; v < vectors; ++v) {
       const std::size_t row = (first_vector + v) * k_width;
       const auto d = scales<format>(block, super, row, 0);
+      [[maybe_unused]] hn::Vec<F32> m = d;
+      if constexpr (has_min(format)) m = minima<format>(block, super, row);
       HWY_UNROLL(8)
       for (std::size_t c = 0; c < columns; ++c) {
-        const auto sum = hn::ConvertTo(F32(), block_sums[v][c].finish());
-        sums[v][c] = hn::MulAdd(sum, hn::Mul(d, hn::Set(F32(), x[c].scale)), sums[v][c]);
-      }
-      if constexpr (has_min(format)) {
-        const auto m = minima<format>(block, super, row);
-        HWY_UNROLL(8)
-        for (std::size_t c = 0; c < columns; ++c) {
-          sums[v][c] = hn::MulAdd(m, hn::Set(F32(), x[c].sum), sums[v][c]);
-        }
+        const Ints integers = block_sums[v][c].finish(scaled_zero<format>(x[c].zero));
+        auto sum = hn::MulAdd(hn::ConvertTo(F32(), integers),
+                              hn::Mul(d, hn::Set(F32(), x[c].scale)), sums.get(v, c));
+        if constexpr (has_min(format)) sum = hn::MulAdd(m, hn::Set(F32(), x[c].sum), sum);
+        sums.set(v, c, sum);
       }
     }
   }
@@ -274,7 +328,7 @@ struct Strip {
 template <std::size_t vectors, std::size_t columns>
 struct Strip<Format::q6_scaled, vectors, columns> {
   static constexpr Format k_format = Format::q6_scaled;
-  hn::Vec<F32> sums[vectors][columns];
+  RowSums<vectors, columns> sums;
 
   template <std::size_t half, std::size_t pair>
   HWY_INLINE void add_pair(const std::uint8_t* block, const ActivationBlock* x,
@@ -299,8 +353,13 @@ struct Strip<Format::q6_scaled, vectors, columns> {
       HWY_UNROLL(4)
       for (std::size_t v = 0; v < vectors; ++v) {
         block_sums[v][c].add(first[v], x_first, second[v], x_second);
+        block_sums[v][c].settle();
       }
     }
+  }
+  template <std::size_t half>
+  HWY_INLINE static Ints zero_of_half(const ActivationBlock& x) {
+    return scaled_zero<k_format>(half == 0 ? x.zero_low : x.zero - x.zero_low);
   }
   template <std::size_t half>
   HWY_INLINE void add_half(const std::uint8_t* block, const std::uint8_t* super,
@@ -308,20 +367,21 @@ struct Strip<Format::q6_scaled, vectors, columns> {
     Sums<k_format> block_sums[vectors][columns];
     HWY_UNROLL(8)
     for (std::size_t c = 0; c < columns; ++c) {
-      const Ints zero =
-          scaled_zero<k_format>(half == 0 ? x[c].zero_low : x[c].zero - x[c].zero_low);
+      const Ints zero = zero_of_half<half>(x[c]);
       HWY_UNROLL(4)
       for (std::size_t v = 0; v < vectors; ++v) block_sums[v][c].start(zero);
     }
     add_pair<half, 0>(block, x, first_vector, block_sums);
     add_pair<half, 1>(block, x, first_vector, block_sums);
+    sums.settle();
     HWY_UNROLL(4)
     for (std::size_t v = 0; v < vectors; ++v) {
       const auto d = scales<k_format>(block, super, (first_vector + v) * k_width, half);
       HWY_UNROLL(8)
       for (std::size_t c = 0; c < columns; ++c) {
-        const auto sum = hn::ConvertTo(F32(), block_sums[v][c].finish());
-        sums[v][c] = hn::MulAdd(sum, hn::Mul(d, hn::Set(F32(), x[c].scale)), sums[v][c]);
+        const Ints integers = block_sums[v][c].finish(zero_of_half<half>(x[c]));
+        const auto scale = hn::Mul(d, hn::Set(F32(), x[c].scale));
+        sums.set(v, c, hn::MulAdd(hn::ConvertTo(F32(), integers), scale, sums.get(v, c)));
       }
     }
   }
@@ -336,15 +396,11 @@ template <Format format, std::size_t columns>
 HWY_NOINLINE void integer_strips(const std::uint8_t* weights, const ActivationBlock* x,
                                  std::size_t x_stride, std::size_t blocks, float* out,
                                  std::size_t out_stride) {
-  constexpr std::size_t vectors = strip_vectors(columns);
+  constexpr std::size_t vectors = strip_vectors(format, columns);
   constexpr BlockLayout layout = layout_of(format);
   for (std::size_t first = 0; first < k_row_block / k_width; first += vectors) {
     Strip<format, vectors, columns> strip;
-    HWY_UNROLL(4)
-    for (std::size_t v = 0; v < vectors; ++v) {
-      HWY_UNROLL(8)
-      for (std::size_t c = 0; c < columns; ++c) strip.sums[v][c] = hn::Zero(F32());
-    }
+    strip.sums.clear();
     const std::uint8_t* block = weights;
     const std::uint8_t* super = weights;
     const ActivationBlock* activation = x;
@@ -367,7 +423,7 @@ HWY_NOINLINE void integer_strips(const std::uint8_t* weights, const ActivationBl
     for (std::size_t v = 0; v < vectors; ++v) {
       HWY_UNROLL(8)
       for (std::size_t c = 0; c < columns; ++c) {
-        hn::StoreU(strip.sums[v][c], F32(), out + c * out_stride + (first + v) * k_width);
+        hn::StoreU(strip.sums.get(v, c), F32(), out + c * out_stride + (first + v) * k_width);
       }
     }
   }
@@ -389,7 +445,7 @@ HWY_INLINE hn::Vec<F32> float_weights(const std::uint8_t* from) {
 template <Format format, std::size_t columns>
 HWY_NOINLINE void float_strips(const std::uint8_t* weights, const float* x, std::size_t x_stride,
                                std::size_t inputs, float* out, std::size_t out_stride) {
-  constexpr std::size_t vectors = strip_vectors(columns);
+  constexpr std::size_t vectors = strip_vectors(format, columns);
   constexpr std::size_t value_bytes = format == Format::f32 ? 4 : 2;
   for (std::size_t first = 0; first < k_row_block / k_width; first += vectors) {
     hn::Vec<F32> sums[vectors][columns];

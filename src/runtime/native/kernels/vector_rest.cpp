@@ -86,6 +86,45 @@ void add(float* x, const float* y, std::size_t n) {
   }
 }
 
+void rotate(float* x, const float* cosines, const float* sines, std::size_t pairs, bool halves) {
+  const F32 d;
+  std::size_t i = 0;
+  for (; i + k_width <= pairs; i += k_width) {
+    const auto cosine = hn::LoadU(d, cosines + i);
+    const auto sine = hn::LoadU(d, sines + i);
+    hn::Vec<F32> first;
+    hn::Vec<F32> second;
+    if (halves) {
+      first = hn::LoadU(d, x + i);
+      second = hn::LoadU(d, x + i + pairs);
+    } else {
+      hn::LoadInterleaved2(d, x + 2 * i, first, second);
+    }
+    const auto turned = hn::Sub(hn::Mul(first, cosine), hn::Mul(second, sine));
+    const auto other = hn::Add(hn::Mul(first, sine), hn::Mul(second, cosine));
+    if (halves) {
+      hn::StoreU(turned, d, x + i);
+      hn::StoreU(other, d, x + i + pairs);
+    } else {
+      hn::StoreInterleaved2(turned, other, d, x + 2 * i);
+    }
+  }
+  for (; i < pairs; ++i) {
+    float& first = halves ? x[i] : x[2 * i];
+    float& second = halves ? x[i + pairs] : x[2 * i + 1];
+    const float turned = first * cosines[i] - second * sines[i];
+    second = first * sines[i] + second * cosines[i];
+    first = turned;
+  }
+}
+
+void scale(float* x, float factor, std::size_t n) {
+  const auto same = hn::Set(F32(), factor);
+  for (std::size_t i = 0; i < n; i += k_width) {
+    hn::StoreU(hn::Mul(hn::LoadU(F32(), x + i), same), F32(), x + i);
+  }
+}
+
 HWY_INLINE void store_halves(const float* from, std::size_t n, std::uint16_t* to) {
   const hn::Rebind<hwy::float16_t, F32> d;
   for (std::size_t i = 0; i < n; i += k_width) {
@@ -267,7 +306,6 @@ void attend(const AttendJob& job) {
   // The cells of a pass may lie before this chunk's positions: score from there on.
   const std::size_t first_cell =
       paths ? std::min(first, job.committed / k_lanes * k_lanes) : first;
-  const std::size_t lead = first - first_cell;
   if (end_cell > first_cell && longest > first) score(job, first_cell, end_cell);
 
   std::array<std::size_t, k_most_queries> counts{};
@@ -282,7 +320,6 @@ void attend(const AttendJob& job) {
     if (query.path != nullptr) {
       const std::size_t committed = job.committed > first ? job.committed - first : 0;
       in_order[i] = std::min(counts[i], committed);
-      if (lead > 0) std::copy_n(scores + lead, in_order[i], scores);
       // A row stands behind its ancestors, so what is read lies at or behind what is written.
       for (std::size_t p = in_order[i]; p < counts[i]; ++p) {
         const std::size_t cell =
@@ -357,6 +394,8 @@ const Kernels& kernels() {
     made.rms_norm = rms_norm;
     made.swiglu = swiglu;
     made.add = add;
+    made.rotate = rotate;
+    made.scale = scale;
     made.store = store;
     made.attend = attend;
     made.merge = merge;
