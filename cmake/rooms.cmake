@@ -13,23 +13,23 @@ function(paceline_room name)
     PRIVATE ${arg_PRIVATE_DEPS} paceline_flags)
 endfunction()
 
-# paceline_test(NAME SRCS ... DEPS ... LABELS ... PREFIX ... TIMEOUT ...)
+# paceline_test(NAME SRCS ... DEPS ... LABEL ... PREFIX ... TIMEOUT ...)
 # PREFIX stands before the names of its cases: names that two programs share would share labels too.
-# One GoogleTest program. Each case of it becomes a CTest entry with the given labels (default: unit).
+# One GoogleTest program. Each case of it becomes a CTest entry with one label (default: unit).
 function(paceline_test name)
-  cmake_parse_arguments(arg "" "PREFIX;TIMEOUT" "SRCS;DEPS;LABELS" ${ARGN})
+  cmake_parse_arguments(arg "" "LABEL;PREFIX;TIMEOUT" "SRCS;DEPS" ${ARGN})
   if(arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "paceline_test(${name}): unknown argument ${arg_UNPARSED_ARGUMENTS}")
   endif()
-  if(NOT arg_LABELS)
-    set(arg_LABELS unit)
+  if(NOT arg_LABEL)
+    set(arg_LABEL unit)
   endif()
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 300)
   endif()
   # Tests that decode real weights use all cores; two at once would ruin each other.
   set(processors 1)
-  if("model" IN_LIST arg_LABELS OR "slow" IN_LIST arg_LABELS)
+  if(arg_LABEL MATCHES "^(model|slow)$")
     set(processors 64)
   endif()
   add_executable(${name} ${arg_SRCS})
@@ -38,7 +38,7 @@ function(paceline_test name)
   gtest_discover_tests(${name}
     TEST_PREFIX "${arg_PREFIX}"
     DISCOVERY_TIMEOUT 60
-    PROPERTIES LABELS "${arg_LABELS}" TIMEOUT ${arg_TIMEOUT} PROCESSORS ${processors})
+    PROPERTIES LABELS ${arg_LABEL} TIMEOUT ${arg_TIMEOUT} PROCESSORS ${processors})
 endfunction()
 
 # paceline_embed(TARGET HEADER_STEM FILES ...)

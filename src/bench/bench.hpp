@@ -69,7 +69,9 @@ struct Progress {
 };
 
 struct Setup {
-  std::vector<Contender> contenders;  // in the order of record.plan.arms
+  /// The arms of record.plan.arms that have no obstacle, in their order; the first is plain. With
+  /// none there is nothing to measure.
+  std::vector<Contender> contenders;
   std::vector<PreparedPrompt> prompts;
   const runtime::Vocabulary* vocabulary = nullptr;
   double sustained_seconds = 0;

@@ -330,6 +330,10 @@ Result<void> Run::all() {
   incomplete("the run was broken off");
   PACELINE_TRY_VOID(save());
   const auto work = [&]() -> Result<void> {
+    if (setup_.contenders.empty()) {
+      incomplete("no arm could be run");
+      return {};
+    }
     PACELINE_TRY_VOID(warm_up());
     PACELINE_TRY(const End end, blocks());
     if (end == End::time_up) {

@@ -12,6 +12,7 @@
 #include "cli/bench_options.hpp"
 #include "cli/commands.hpp"
 #include "cli/exit_code.hpp"
+#include "cli/memory_fit.hpp"
 #include "cli/open_model.hpp"
 #include "cli/resume.hpp"
 #include "cli/terminal.hpp"
@@ -33,6 +34,7 @@ namespace {
 
 constexpr const char* k_default_output = "paceline-bench.json";
 constexpr std::size_t k_pass_rows = 512;
+constexpr std::size_t k_pass_results = 32;  // rows of a pass whose logits are kept, at least
 constexpr std::size_t k_default_max_tokens = 96;
 constexpr double k_quick_seconds = 180;
 
@@ -101,23 +103,34 @@ record::RuntimeEvidence describe(const runtime::Runtime& runtime) {
           .exact_widths = runtime.capabilities().exact_widths};
 }
 
+/// A large model on a slow disk takes longer than one answer: the limit can only be raised.
+OpenOptions open_options(const BenchOptions& options, std::stop_token stop) {
+  OpenOptions open{.offline = options.offline, .stop = std::move(stop)};
+  open.load_limit_seconds = std::max(open.load_limit_seconds, options.run_time_limit);
+  if (const auto choice = parse_runtime_choice(options.runtime)) open.runtime = *choice;
+  return open;
+}
+
 /// The context in effect: what was asked for, else the published cap of this host's memory, never
 /// more than the model was trained for.
-Result<std::size_t> choose_context(const BenchOptions& options, const OpenedModel& target,
+Result<std::size_t> choose_context(const BenchOptions& options, std::size_t trained,
                                    const host::HostInfo& host) {
-  const std::size_t trained = target.evidence.trained_context;
   if (options.max_context_tokens && trained > 0 && *options.max_context_tokens > trained) {
     return fail(ErrorCode::invalid_argument,
                 std::format("--max-context-tokens {} is more than the {} that {} was trained for",
                             *options.max_context_tokens, trained, options.target));
   }
-  const std::size_t cap = host::ram_tier(host.memory_gib()).draft_context_cap;
-  const std::size_t context = options.max_context_tokens.value_or(cap);
+  const host::RamTier tier = host::ram_tier(host.memory_gib());
+  std::size_t context = options.max_context_tokens.value_or(tier.draft_context_cap);
+  if (!options.drafts.empty()) {
+    PACELINE_TRY(context, compat::draft_context(tier, options.max_context_tokens));
+  }
   return trained > 0 ? std::min(context, trained) : context;
 }
 
-Result<void> add_drafter(const record::Arm& arm, const BenchOptions& options, std::size_t context,
-                         Cast& cast, record::Environment& environment, std::stop_token stop,
+Result<void> add_drafter(const record::Arm& arm, const BenchOptions& options,
+                         const runtime::RuntimeLimits& limits, Cast& cast,
+                         record::Environment& environment, std::stop_token stop,
                          bench::Contender& contender) {
   const std::size_t vocabulary = cast.target.model->vocabulary().size();
   switch (arm.kind) {
@@ -132,7 +145,10 @@ Result<void> add_drafter(const record::Arm& arm, const BenchOptions& options, st
       auto opened = std::ranges::find(cast.drafts, *arm.draft_model,
                                       [](const OpenedModel& m) { return m.evidence.name; });
       if (opened == cast.drafts.end()) {
-        auto model = open_model(*arm.draft_model, {options.offline, stop});
+        Result<OpenedModel> model = cast.target;  // one copy of the weights is enough
+        if (*arm.draft_model != options.target) {
+          model = open_model(*arm.draft_model, open_options(options, stop));
+        }
         if (!model) return model.error().in(std::format("draft \"{}\"", *arm.draft_model));
         PACELINE_TRY_VOID(compat::check_vocabularies(cast.target.model->vocabulary(),
                                                      model->model->vocabulary()));
@@ -140,14 +156,10 @@ Result<void> add_drafter(const record::Arm& arm, const BenchOptions& options, st
         cast.drafts.push_back(*std::move(model));
         opened = std::prev(cast.drafts.end());
       }
+      runtime::RuntimeLimits own = limits;
       const std::size_t trained = opened->evidence.trained_context;
-      PACELINE_TRY(auto runtime, opened->model->create_runtime(
-                                     {.sequences = 1,
-                                      .context = trained > 0 ? std::min(context, trained) : context,
-                                      .rows = k_pass_rows,
-                                      .leaves = 1,
-                                      .threads = options.threads,
-                                      .features = false}));
+      if (trained > 0) own.context = std::min(own.context, trained);
+      PACELINE_TRY(auto runtime, opened->model->create_runtime(own));
       environment.draft_runtimes.push_back(describe(*runtime));
       PACELINE_TRY(auto drafter,
                    draft::make_draft_model_drafter(std::move(runtime),
@@ -212,6 +224,7 @@ class Bench {
 
  private:
   Result<void> make_plan();
+  Result<void> find_obstacles();
   Result<void> make_cast();
   Result<void> prepare_prompts();
   Result<void> publish();
@@ -222,7 +235,7 @@ class Bench {
   gate::Policy policy_;
   std::vector<workload::Fixture> fixtures_;
   std::size_t repetitions_ = 1;
-  std::size_t context_ = 0;
+  runtime::RuntimeLimits limits_;
   Cast cast_;
   record::Record record_;
   bench::Setup setup_;
@@ -251,6 +264,53 @@ Result<void> Bench::make_plan() {
   return {};
 }
 
+/// Sizes everything before anything is loaded, and sets the limits. Arms that do not fit are left
+/// out and say why; drafts are taken in as long as they fit beside each other.
+Result<void> Bench::find_obstacles() {
+  PACELINE_TRY(auto fit, MemoryFit::open(options_.target, options_.memory_limit,
+                                         open_options(options_, stop_)));
+  PACELINE_TRY(const std::size_t context,
+               choose_context(options_, fit.target().trained_context, record_.environment.host));
+  std::size_t deepest = 0;
+  for (const record::Arm& arm : record_.plan.arms) {
+    deepest = std::max(deepest, arm.num_draft_tokens);
+  }
+  limits_ = {.sequences = 1,
+             .context = context,
+             .rows = k_pass_rows,
+             .results = std::max(k_pass_results, deepest + 1),
+             .leaves = 1,
+             .threads = options_.threads,
+             .features = false};
+  record_.plan.max_context_tokens = context;
+  const auto obstacle = [&](const record::Arm& arm, const std::string& sentence) {
+    record_.obstacles.push_back({arm.id, "does_not_fit", sentence});
+  };
+  PACELINE_TRY(const compat::FitReport alone, fit.judge(limits_));
+  if (alone.fit != compat::Fit::fits) {
+    PACELINE_TRY(const std::size_t longest, fit.largest_context(limits_));
+    for (const record::Arm& arm : record_.plan.arms) {
+      obstacle(arm, std::format("{} with a context of {}; {}", alone.sentence, context,
+                                longest > 0 ? std::format("a context of {} would fit "
+                                                          "(--max-context-tokens)",
+                                                          longest)
+                                            : "no context would fit"));
+    }
+    return {};
+  }
+  for (const record::Arm& arm : record_.plan.arms) {
+    if (arm.kind != record::ArmKind::draft_model || fit.has_draft(*arm.draft_model)) continue;
+    PACELINE_TRY_VOID(fit.add_draft(*arm.draft_model));
+    PACELINE_TRY(const compat::FitReport pair, fit.judge(limits_));
+    if (pair.fit == compat::Fit::fits) continue;
+    fit.drop_last_draft();
+    for (const record::Arm& same : record_.plan.arms) {
+      if (same.draft_model == arm.draft_model) obstacle(same, pair.sentence);
+    }
+  }
+  return {};
+}
+
 Result<void> Bench::make_cast() {
   record::Environment& environment = record_.environment;
   environment.paceline_version = k_version;
@@ -260,23 +320,34 @@ Result<void> Bench::make_cast() {
   environment.host = host::read_host_info();
   environment.packages = read_packages();
 
-  auto target = open_model(options_.target, {options_.offline, stop_});
+  PACELINE_TRY_VOID(find_obstacles());
+  const auto has_obstacle = [&](const record::Arm& arm) {
+    return std::ranges::find(record_.obstacles, arm.id, &record::Obstacle::arm) !=
+           record_.obstacles.end();
+  };
+  if (std::ranges::all_of(record_.plan.arms,
+                          [&](const record::Arm& arm) {
+                            return arm.kind == record::ArmKind::plain || has_obstacle(arm);
+                          }) &&
+      !record_.obstacles.empty()) {
+    return {};  // there would be nothing to compare
+  }
+
+  auto target = open_model(options_.target, open_options(options_, stop_));
   if (!target) return target.error().in(std::format("target \"{}\"", options_.target));
   cast_.target = *std::move(target);
   environment.target = cast_.target.evidence;
-  PACELINE_TRY(context_, choose_context(options_, cast_.target, environment.host));
-  record_.plan.max_context_tokens = context_;
-  PACELINE_TRY(cast_.target_runtime,
-               cast_.target.model->create_runtime({.sequences = 1,
-                                                   .context = context_,
-                                                   .rows = k_pass_rows,
-                                                   .leaves = 1,
-                                                   .threads = options_.threads,
-                                                   .features = false}));
+  PACELINE_TRY(cast_.target_runtime, cast_.target.model->create_runtime(limits_));
   environment.target_runtime = describe(*cast_.target_runtime);
+  for (record::Arm& arm : record_.plan.arms) arm.runtime = environment.target_runtime.name;
+  if (options_.runtime == "auto") {
+    log_info("computing with {}: {}", environment.target_runtime.name,
+             environment.target_runtime.backend);
+  }
   for (const record::Arm& arm : record_.plan.arms) {
+    if (has_obstacle(arm)) continue;
     bench::Contender contender{.arm = arm, .target = cast_.target_runtime.get(), .drafter = {}};
-    PACELINE_TRY_VOID(add_drafter(arm, options_, context_, cast_, environment, stop_, contender));
+    PACELINE_TRY_VOID(add_drafter(arm, options_, limits_, cast_, environment, stop_, contender));
     cast_.contenders.push_back(std::move(contender));
   }
   return {};
@@ -284,7 +355,7 @@ Result<void> Bench::make_cast() {
 
 Result<void> Bench::prepare_prompts() {
   bench::PrepareLimits limits;
-  limits.context = context_;
+  limits.context = limits_.context;
   limits.default_max_tokens = k_default_max_tokens;
   limits.max_prompts = prompts_per_fixture(options_);
   limits.repetitions = repetitions_;
@@ -313,14 +384,14 @@ Result<void> Bench::publish() {
 Result<int> Bench::run() {
   PACELINE_TRY_VOID(make_plan());
   PACELINE_TRY_VOID(make_cast());
-  PACELINE_TRY_VOID(prepare_prompts());
+  if (!cast_.contenders.empty()) PACELINE_TRY_VOID(prepare_prompts());
   SystemClock clock;
   record_.generated_at_unix_seconds = clock.unix_seconds();
   if (!options_.resume.empty()) PACELINE_TRY_VOID(resume_from(options_.resume, record_));
 
   ProgressLine progress;
   setup_.contenders = cast_.contenders;
-  setup_.vocabulary = &cast_.target.model->vocabulary();
+  if (cast_.target.model) setup_.vocabulary = &cast_.target.model->vocabulary();
   setup_.sustained_seconds = options_.sustained_seconds;
   setup_.last_window_seconds = options_.last_window_seconds;
   setup_.progress = [&](const bench::Progress& p) {

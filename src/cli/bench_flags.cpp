@@ -1,5 +1,6 @@
 // The command line of `paceline bench`: names, defaults, ranges, help.
 #include "cli/bench_options.hpp"
+#include "cli/memory_fit.hpp"
 
 #include <CLI/CLI.hpp>
 
@@ -44,6 +45,7 @@ void add_bench_options(CLI::App& app, BenchOptions& o) {
                  "Context size [by this host's memory, at most what the model was trained for]")
       ->check(CLI::Range(2, 1 << 24))
       ->group("Workload");
+  add_memory_limit(app, o.memory_limit)->group("Workload");
   app.add_option("--baseline-runs", o.baseline_runs,
                  "Plain runs per prompt; equal to --spec-runs, since runs are paired [1; 3 for a "
                  "single spec028 fixture]")
@@ -78,8 +80,10 @@ void add_bench_options(CLI::App& app, BenchOptions& o) {
   app.add_option("--seed", o.sampling.seed, "Seed of sampling and of the order of runs [0]")
       ->group("Workload");
 
-  app.add_option("--runtime", o.runtime, "What computes: llama (any GGUF, through libllama)")
-      ->check(CLI::IsMember({"llama"}))
+  app.add_option("--runtime", o.runtime,
+                 "What computes: native (the CPU runtime of our own, for Llama-like models), llama "
+                 "(any GGUF, through libllama), or auto: native where it applies")
+      ->check(CLI::IsMember({"auto", "native", "llama"}))
       ->capture_default_str()
       ->group("Machine");
   app.add_option("--threads", o.threads, "Threads [the cores of the affinity mask]")
@@ -89,8 +93,10 @@ void add_bench_options(CLI::App& app, BenchOptions& o) {
                  "Seconds for the whole run; the finished part is judged [none; --quick: 180]")
       ->check(CLI::Range(0.001, 1e7))
       ->group("Machine");
-  app.add_option("--run-time-limit", o.run_time_limit,
-                 "Seconds for one answer; a slower one is a failed block")
+  app.add_option(
+         "--run-time-limit", o.run_time_limit,
+         "Seconds for one answer; a slower one is a failed block. Where it is over 300, also for "
+         "loading a model")
       ->check(CLI::Range(0.001, 1e6))
       ->capture_default_str()
       ->group("Machine");

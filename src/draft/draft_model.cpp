@@ -199,10 +199,11 @@ Result<std::unique_ptr<Drafter>> make_draft_model_drafter(std::unique_ptr<runtim
     return fail(ErrorCode::invalid_argument, "the target's vocabulary has no tokens to draft");
   }
   const runtime::RuntimeLimits& limits = runtime->limits();
-  if (limits.rows < limits.sequences) {
+  if (limits.most_results() < limits.sequences) {
     return fail(ErrorCode::invalid_argument,
-                std::format("a draft runtime of {} rows cannot step its {} sequences at once",
-                            limits.rows, limits.sequences));
+                std::format("a draft runtime with results of {} rows cannot step its {} sequences "
+                            "at once",
+                            limits.most_results(), limits.sequences));
   }
   return std::make_unique<DraftModelDrafter>(std::move(runtime), options);
 }

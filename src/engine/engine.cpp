@@ -166,6 +166,7 @@ Result<void> Engine::propose(std::span<Generation* const> texts, std::stop_token
 std::vector<Row> Engine::choose_rows(std::span<Generation* const> texts) {
   std::vector<Row> rows;
   const std::size_t most_rows = target_.limits().rows;
+  const std::size_t most_results = target_.limits().most_results();
   auto waiting = static_cast<std::size_t>(
       std::ranges::count_if(texts, [](const Generation* text) { return !text->in_prompt(); }));
   for (Generation* text : texts) {
@@ -174,7 +175,7 @@ std::vector<Row> Engine::choose_rows(std::span<Generation* const> texts) {
     if (text->in_prompt()) continue;
     // Every text that is being written has a row of its own before any has a tree. A tree keeps the
     // nodes for which there is room: parents come first, so what is left is a tree.
-    const std::size_t free = most_rows - rows.size();
+    const std::size_t free = most_results - rows.size();
     const std::size_t nodes = free > waiting ? free - waiting : 0;
     --waiting;
     if (text->tree_.size() > nodes) text->tree_.nodes.resize(nodes);
@@ -187,10 +188,19 @@ std::vector<Row> Engine::choose_rows(std::span<Generation* const> texts) {
     }
     text->row_count_ = rows.size() - text->first_row_;
   }
+  std::size_t results = rows.size();
   for (Generation* text : texts) {
     if (!text->in_prompt()) continue;
     const std::size_t missing = text->options_.prompt.size() - text->prompt_done_;
-    const std::size_t count = std::min(missing, most_rows - rows.size());
+    std::size_t count = std::min(missing, most_rows - rows.size());
+    if (count == missing) {
+      // The last row wants a result: where there is no room for it, it waits for the next pass.
+      if (results < most_results) {
+        ++results;
+      } else {
+        --count;
+      }
+    }
     text->first_row_ = rows.size();
     text->row_count_ = count;
     for (std::size_t i = 0; i < count; ++i) {

@@ -61,7 +61,7 @@ std::size_t Generation::depth_limit() const {
   const runtime::RuntimeLimits& limits = engine_.target_.limits();
   const std::size_t committed = options_.prompt.size() + emitted_.size() - 1;
   return std::min({options_.num_draft_tokens, options_.max_tokens - emitted_.size() - 1,
-                   limits.context - committed - 1, limits.rows - 1});
+                   limits.context - committed - 1, limits.most_results() - 1});
 }
 
 }  // namespace paceline::engine

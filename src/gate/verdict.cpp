@@ -135,7 +135,7 @@ class Judge {
       comparison().difference = Difference::not_measured;
       settle(Verdict::not_benchmarkable, Cause::build, build);
     } else if (comparison().pairs == 0) {
-      settle(Verdict::not_benchmarkable, Cause::not_measured, "no pair could be used");
+      settle(Verdict::not_benchmarkable, Cause::not_measured, why_not_measured());
     } else if (circumstances_.record.plan.control) {
       result_.cause = Cause::control;
       if (comparison().outputs_different > 0) {
@@ -155,6 +155,15 @@ class Judge {
     result_.cause = cause;
     result_.settled_by = reason;
     comparison().reasons.push_back(std::move(reason));
+  }
+
+  /// The obstacle of the arm, or of its baseline.
+  std::string why_not_measured() const {
+    const record::Arm& arm = circumstances_.arm;
+    for (const record::Obstacle& obstacle : circumstances_.record.obstacles) {
+      if (obstacle.arm == arm.id || obstacle.arm == arm.baseline) return obstacle.reason;
+    }
+    return "no pair could be used";
   }
 
   void judge_measured() {

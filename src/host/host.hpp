@@ -39,12 +39,12 @@ struct HostInfo {
 struct HostState {
   double at_unix_seconds = 0;
   std::optional<double> load_1min;
-  std::optional<std::uint64_t> memory_available_bytes;
-  std::optional<double> frequency_mhz;        // mean over the allowed cores
-  std::optional<double> temperature_celsius;  // hottest sensor that names a processor
-  std::string thermal_state;                  // nominal, fair, serious, critical, not readable
-  std::optional<double> steal_seconds;        // stolen by the hypervisor, all cores
-  std::optional<double> busy_seconds;         // all cores, all processes
+  std::optional<std::uint64_t> memory_available_bytes;  // cgroup limits counted
+  std::optional<double> frequency_mhz;                  // mean over the allowed cores
+  std::optional<double> temperature_celsius;            // hottest sensor that names a processor
+  std::string thermal_state;            // nominal, fair, serious, critical, not readable
+  std::optional<double> steal_seconds;  // stolen by the hypervisor, all cores
+  std::optional<double> busy_seconds;   // all cores, all processes
   std::optional<double> cpu_pressure_some_percent;    // PSI, 10 s average
   std::optional<double> own_cpu_seconds;              // this process, user and system
   std::optional<std::uint64_t> involuntary_switches;  // of this process
@@ -57,6 +57,8 @@ HostState read_host_state();
 
 /// Number of cores in the affinity mask, at least 1.
 std::size_t allowed_cores();
+/// Resident memory of this process now, where readable.
+std::optional<std::uint64_t> resident_bytes();
 /// Peak resident memory of this process, where readable.
 std::optional<std::uint64_t> peak_resident_bytes();
 

@@ -241,6 +241,14 @@ std::optional<std::uint64_t> parse_memory_limit(std::string_view text) {
   return bytes;
 }
 
+std::optional<std::uint64_t> parse_statistic(std::string_view text, std::string_view key) {
+  for (const std::string_view line : split(text, '\n')) {
+    const auto space = line.find(' ');
+    if (line.substr(0, space) == key) return parse_unsigned(line.substr(space + 1));
+  }
+  return std::nullopt;
+}
+
 std::optional<double> parse_cfs_quota(std::string_view quota_us, std::string_view period_us) {
   const auto quota = parse_number(quota_us);
   const auto period = parse_number(period_us);

@@ -60,6 +60,8 @@ struct CgroupMount {
 /// The cgroup mounts of a /proc/self/mountinfo.
 std::vector<CgroupMount> parse_cgroup_mounts(std::string_view text);
 
+/// The number after `key` in lines of "key number", as in a cgroup's memory.stat.
+std::optional<std::uint64_t> parse_statistic(std::string_view text, std::string_view key);
 /// v2's memory.max and v1's memory.limit_in_bytes. Absent: no limit.
 std::optional<std::uint64_t> parse_memory_limit(std::string_view text);
 /// v2's cpu.max, in cores. Absent: no limit.

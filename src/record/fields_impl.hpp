@@ -217,11 +217,18 @@ void fields(auto& visit, MaybeConst<Plan> auto& plan) {
   visit("max_context_tokens", plan.max_context_tokens);
 }
 
+void fields(auto& visit, MaybeConst<Obstacle> auto& obstacle) {
+  visit("arm", obstacle.arm);
+  visit("word", obstacle.word);
+  visit("reason", obstacle.reason);
+}
+
 void fields(auto& visit, MaybeConst<Record> auto& record) {
   visit("schema_version", record.schema_version);
   visit("generated_at_unix_seconds", record.generated_at_unix_seconds);
   visit("environment", record.environment);
   visit("plan", record.plan);
+  visit("obstacles", record.obstacles);
   visit("warmup", record.warmup);
   visit("blocks", record.blocks);
   visit("sustained", record.sustained);

@@ -235,11 +235,21 @@ struct Plan {
   bool operator==(const Plan&) const = default;
 };
 
+/// Why an arm of the plan was not run at all.
+struct Obstacle {
+  std::string arm;
+  std::string word;  // does_not_fit
+  std::string reason;
+
+  bool operator==(const Obstacle&) const = default;
+};
+
 struct Record {
   int schema_version = k_schema_version;
   double generated_at_unix_seconds = 0;
   Environment environment;
   Plan plan;
+  std::vector<Obstacle> obstacles;
   std::optional<Warmup> warmup;
   std::vector<Block> blocks;
   std::optional<Sustained> sustained;

@@ -13,6 +13,13 @@ Result<BatchShape> check_batch(std::span<const Row> rows, const RuntimeLimits& l
         ErrorCode::invalid_argument,
         std::format("{} rows in one pass, at most {} are allowed", rows.size(), limits.rows));
   }
+  const auto results = static_cast<std::size_t>(
+      std::ranges::count_if(rows, [](const Row& row) { return row.wants != Wants::nothing; }));
+  if (results > limits.most_results()) {
+    return fail(ErrorCode::invalid_argument,
+                std::format("{} rows of one pass want results, at most {} may", results,
+                            limits.most_results()));
+  }
   BatchShape shape;
   shape.depth.resize(rows.size(), 0);
   std::vector<bool> has_child(rows.size(), false);

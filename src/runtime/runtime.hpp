@@ -2,6 +2,7 @@
 // place where they are run, a sequence is a committed list of tokens with its own KV cache.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -46,9 +47,12 @@ struct RuntimeLimits {
   std::size_t sequences = 1;
   std::size_t context = 0;  // tokens per sequence; 0: what the model was trained for, capped
   std::size_t rows = 512;   // most rows of one pass
+  std::size_t results = 0;  // most rows of one pass that want something; 0: all may
   std::size_t leaves = 1;   // most leaves of one sequence's tree in a pass; 1: chains only
   std::size_t threads = 0;  // 0: cores of the affinity mask
   bool features = false;    // rows may want features
+
+  std::size_t most_results() const { return results == 0 ? rows : std::min(results, rows); }
 };
 
 struct Capabilities {
@@ -143,6 +147,32 @@ class Model {
   virtual const ModelInfo& info() const = 0;
   /// The runtime must not outlive the model.
   virtual Result<std::unique_ptr<Runtime>> create_runtime(const RuntimeLimits& limits) const = 0;
+};
+
+/// Memory of one device that a runtime holds while it works, in bytes.
+struct MemoryNeed {
+  std::string device;         // "host", or the device's name
+  std::uint64_t weights = 0;  // as the kernels read them
+  std::uint64_t kv = 0;       // KV cache of all sequences
+  std::uint64_t compute = 0;  // between the layers of a pass of `rows` rows
+  std::uint64_t results = 0;  // logits and features
+  /// Pages of the file that are read while loading and not afterwards: resident for a while, but
+  /// the system drops them when it needs room.
+  std::uint64_t droppable = 0;
+  std::optional<std::uint64_t> device_free = {};  // absent for the host
+
+  /// What must stay in memory.
+  std::uint64_t held() const { return weights + kv + compute + results; }
+};
+
+/// A model that was opened for its sizes only.
+class MemoryEstimator {
+ public:
+  virtual ~MemoryEstimator() = default;
+  virtual const ModelInfo& info() const = 0;
+  /// What a runtime of these limits will need, the host first. Nothing is allocated.
+  /// Errors: those of `Model::create_runtime`.
+  virtual Result<std::vector<MemoryNeed>> need(const RuntimeLimits& limits) const = 0;
 };
 
 /// Checks what `Runtime::forward` demands of every batch, the same for all runtimes: row count,

@@ -183,6 +183,36 @@ TEST(LinuxCgroup, AContainersMountHidesTheHostsPath) {
   EXPECT_EQ(read_cgroup_limits(foreign.root()).memory_bytes, 3000000000U);
 }
 
+TEST(LinuxCgroup, TheTightestRoomBelowALimitIsWhatIsAvailable) {
+  const std::string memory = "MemTotal: 8388608 kB\nMemAvailable: 4194304 kB\n";
+  const std::string mounts = "28 1 0:25 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n";
+  const Tree tight({{"/proc/meminfo", memory},
+                    {"/proc/self/cgroup", "0::/slice/job\n"},
+                    {"/proc/self/mountinfo", mounts},
+                    {"/sys/fs/cgroup/slice/memory.max", "1000000000\n"},
+                    {"/sys/fs/cgroup/slice/memory.current", "700000000\n"},
+                    {"/sys/fs/cgroup/slice/memory.stat", "anon 5\ninactive_file 100000000\n"},
+                    {"/sys/fs/cgroup/slice/job/memory.max", "900000000\n"},
+                    {"/sys/fs/cgroup/slice/job/memory.current", "50000000\n"}});
+  EXPECT_EQ(state_of(tight).memory_available_bytes, 400000000U);
+  // More than the host has free is of no use; a full group has no room.
+  const Tree wide(
+      {{"/proc/meminfo", memory},
+       {"/proc/self/cgroup", "4:memory:/box\n"},
+       {"/proc/self/mountinfo", "30 1 0:1 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n"},
+       {"/sys/fs/cgroup/memory/box/memory.limit_in_bytes", "7000000000\n"},
+       {"/sys/fs/cgroup/memory/box/memory.usage_in_bytes", "1000\n"}});
+  EXPECT_EQ(state_of(wide).memory_available_bytes, std::uint64_t{4194304} * 1024);
+  const Tree full(
+      {{"/proc/meminfo", memory},
+       {"/proc/self/cgroup", "4:memory:/box\n"},
+       {"/proc/self/mountinfo", "30 1 0:1 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n"},
+       {"/sys/fs/cgroup/memory/box/memory.limit_in_bytes", "7000\n"},
+       {"/sys/fs/cgroup/memory/box/memory.usage_in_bytes", "9000\n"},
+       {"/sys/fs/cgroup/memory/box/memory.stat", "total_inactive_file 1000\n"}});
+  EXPECT_EQ(state_of(full).memory_available_bytes, 0U);
+}
+
 TEST(LinuxAffinity, IsNeverEmptyHere) { EXPECT_FALSE(allowed_processors().empty()); }
 
 }  // namespace

@@ -1,6 +1,8 @@
 // Memory in GiB, rounded up as published.
 #include <gtest/gtest.h>
 
+#include <vector>
+
 #include "host/host.hpp"
 
 namespace paceline::host {
@@ -24,6 +26,15 @@ TEST(PeakResident, IsAtLeastTheProgramItself) {
   const auto bytes = peak_resident_bytes();
   if (!bytes) GTEST_SKIP() << "not readable here";
   EXPECT_GT(*bytes, std::uint64_t{1} << 20);
+}
+
+TEST(Resident, GrowsWithWhatIsTouched) {
+  const auto before = resident_bytes();
+  if (!before) GTEST_SKIP() << "not readable here";
+  constexpr std::size_t k_bytes = std::size_t{64} << 20;
+  const std::vector<char> touched(k_bytes, 'x');
+  EXPECT_GT(*resident_bytes(), *before + k_bytes / 2);
+  EXPECT_EQ(touched.back(), 'x');
 }
 
 }  // namespace

@@ -65,6 +65,16 @@ std::size_t allowed_cores() {
   return std::max<std::size_t>(1, sysctl_number("hw.activecpu").value_or(1));
 }
 
+std::optional<std::uint64_t> resident_bytes() {
+  mach_task_basic_info info{};
+  mach_msg_type_number_t count = MACH_TASK_BASIC_INFO_COUNT;
+  if (task_info(mach_task_self(), MACH_TASK_BASIC_INFO, reinterpret_cast<task_info_t>(&info),
+                &count) != KERN_SUCCESS) {
+    return std::nullopt;
+  }
+  return info.resident_size;
+}
+
 std::optional<std::uint64_t> peak_resident_bytes() {
   rusage usage{};
   if (::getrusage(RUSAGE_SELF, &usage) != 0) return std::nullopt;

@@ -16,6 +16,7 @@ std::size_t allowed_cores() {
   return std::max<std::size_t>(1, std::thread::hardware_concurrency());
 }
 
+std::optional<std::uint64_t> resident_bytes() { return std::nullopt; }
 std::optional<std::uint64_t> peak_resident_bytes() { return std::nullopt; }
 
 HostInfo read_host_info() {

@@ -29,6 +29,18 @@ void tighten(std::optional<T>& limit, std::optional<T> candidate) {
   if (candidate) limit = limit ? std::min(*limit, *candidate) : *candidate;
 }
 
+/// `limit` less what the group uses and cannot give back; none where one of them is not readable.
+std::optional<std::uint64_t> memory_room(std::optional<std::uint64_t> limit, std::string_view usage,
+                                         std::string_view statistics,
+                                         std::string_view inactive_key) {
+  const auto used = parse_unsigned(usage);
+  if (!limit || !used) return std::nullopt;
+  const std::uint64_t inactive =
+      std::min(parse_statistic(statistics, inactive_key).value_or(0), *used);
+  const std::uint64_t kept = *used - inactive;
+  return *limit > kept ? *limit - kept : 0;
+}
+
 }  // namespace
 
 CgroupLimits read_cgroup_limits(const fs::path& root) {
@@ -41,11 +53,19 @@ CgroupLimits read_cgroup_limits(const fs::path& root) {
       if (!here) continue;
       for (const fs::path& folder : cgroup_folders(mount, path)) {
         if (mount.unified) {
-          tighten(limits.memory_bytes, parse_memory_limit(read_below(root, folder / "memory.max")));
+          const auto memory = parse_memory_limit(read_below(root, folder / "memory.max"));
+          tighten(limits.memory_bytes, memory);
+          tighten(limits.memory_room_bytes,
+                  memory_room(memory, read_below(root, folder / "memory.current"),
+                              read_below(root, folder / "memory.stat"), "inactive_file"));
           tighten(limits.cpu_cores, parse_cpu_max(read_below(root, folder / "cpu.max")));
         } else if (controller == "memory") {
-          tighten(limits.memory_bytes,
-                  parse_memory_limit(read_below(root, folder / "memory.limit_in_bytes")));
+          const auto memory =
+              parse_memory_limit(read_below(root, folder / "memory.limit_in_bytes"));
+          tighten(limits.memory_bytes, memory);
+          tighten(limits.memory_room_bytes,
+                  memory_room(memory, read_below(root, folder / "memory.usage_in_bytes"),
+                              read_below(root, folder / "memory.stat"), "total_inactive_file"));
         } else if (controller == "cpu") {
           tighten(limits.cpu_cores,
                   parse_cfs_quota(read_below(root, folder / "cpu.cfs_quota_us"),

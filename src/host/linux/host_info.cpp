@@ -54,6 +54,13 @@ std::vector<std::size_t> allowed_processors() {
 
 std::size_t allowed_cores() { return std::max<std::size_t>(1, allowed_processors().size()); }
 
+std::optional<std::uint64_t> resident_bytes() {
+  const auto status = parse_meminfo(read_below("/", "/proc/self/status"));
+  const auto found = status.find("VmRSS");
+  if (found == status.end()) return std::nullopt;
+  return found->second;
+}
+
 std::optional<std::uint64_t> peak_resident_bytes() {
   return parse_peak_resident(read_below("/", "/proc/self/status"));
 }

@@ -51,6 +51,9 @@ void fill_host_state(HostState& state, const fs::path& root,
   if (const auto found = memory.find("MemAvailable"); found != memory.end()) {
     state.memory_available_bytes = found->second;
   }
+  if (const auto room = read_cgroup_limits(root).memory_room_bytes) {
+    state.memory_available_bytes = std::min(state.memory_available_bytes.value_or(*room), *room);
+  }
   const std::string load = read_below(root, "/proc/loadavg");
   state.load_1min = parse_number(split(load, ' ').front());
   state.frequency_mhz = read_frequency(root, allowed);

@@ -21,6 +21,9 @@ std::vector<std::filesystem::path> folders_below(const std::filesystem::path& ro
 
 struct CgroupLimits {
   std::optional<std::uint64_t> memory_bytes;
+  /// What may still be taken below the memory limits. Cached file pages that were not used lately
+  /// count as free.
+  std::optional<std::uint64_t> memory_room_bytes;
   std::optional<double> cpu_cores;
 };
 /// The tightest limits on the way from this process's cgroup up to the root, v1 or v2.

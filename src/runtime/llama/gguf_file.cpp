@@ -134,6 +134,13 @@ std::uint64_t count_parameters(const gguf_context* gguf) {
   return count;
 }
 
+std::uint64_t count_tensor_bytes(const gguf_context* gguf) {
+  std::uint64_t bytes = 0;
+  for (std::int64_t i = 0; i < gguf_get_n_tensors(gguf); ++i)
+    bytes += gguf_get_tensor_size(gguf, i);
+  return bytes;
+}
+
 // All shards of the model that `path` is shard `number` (from 0) of `count` of.
 Result<std::vector<std::filesystem::path>> find_shards(const std::filesystem::path& path,
                                                        std::uint64_t number, std::uint64_t count) {
@@ -188,6 +195,7 @@ Result<GgufSummary> read_gguf_summary(const std::filesystem::path& path) {
     summary.files = {path};
     summary.file_bytes = bytes;
     summary.parameters = count_parameters(first.get());
+    summary.tensor_bytes = count_tensor_bytes(first.get());
     read_description(first.get(), summary);
     return summary;
   }
@@ -200,6 +208,7 @@ Result<GgufSummary> read_gguf_summary(const std::filesystem::path& path) {
     PACELINE_TRY_VOID(check_not_cut(gguf.get(), shard, shard_bytes));
     summary.file_bytes += shard_bytes;
     summary.parameters += count_parameters(gguf.get());
+    summary.tensor_bytes += count_tensor_bytes(gguf.get());
     if (i == 0) read_description(gguf.get(), summary);
   }
   return summary;

@@ -16,6 +16,7 @@ struct GgufSummary {
   std::vector<std::filesystem::path> files;  // all shards, in order
   std::uint64_t file_bytes = 0;
   std::uint64_t parameters = 0;
+  std::uint64_t tensor_bytes = 0;
   std::string name;
   std::string architecture;
   std::string tokenizer;  // tokenizer.ggml.model; empty where there is none

@@ -8,6 +8,7 @@
 
 #include "runtime/llama/gguf_file.hpp"
 #include "runtime/llama/llama_backend_impl.hpp"
+#include "runtime/llama/llama_model_impl.hpp"
 #include "runtime/llama/llama_runtime.hpp"
 #include "runtime/llama/llama_version.hpp"
 #include "runtime/llama/llama_vocabulary.hpp"
@@ -82,9 +83,9 @@ bool on_progress(float part, void* user_data) {
 }
 
 // libllama's own loader; its exceptions end here.
-Result<llama_model_ptr> load(const GgufSummary& summary, const LlamaLoadOptions& options) {
+Result<llama_model_ptr> load(const GgufSummary& summary, const LlamaLoadOptions& options,
+                             llama_model_params params) {
   Progress progress{&options.progress};
-  llama_model_params params = mapped_model_params();
   params.vocab_only = options.vocabulary_only;
   if (options.progress) {
     if (!on_progress(0.0F, &progress)) return fail(ErrorCode::cancelled, "loading was cancelled");
@@ -138,14 +139,30 @@ Result<std::shared_ptr<const Model>> load_checked(const std::filesystem::path& p
                                                   const GgufSummary& summary,
                                                   const LlamaLoadOptions& options) {
   PACELINE_TRY_VOID(check_usable(summary));
-  PACELINE_TRY(llama_model_ptr model, load(summary, options));
+  PACELINE_TRY(llama_model_ptr model, load(summary, options, mapped_model_params()));
   PACELINE_TRY_VOID(check_writes_text(model.get()));
   ModelInfo info = describe(path, summary, model.get());
   return std::make_shared<const LlamaModel>(std::move(model), std::move(info),
                                             options.vocabulary_only);
 }
 
+Result<SizedModel> load_sizes_checked(const std::filesystem::path& path,
+                                      const GgufSummary& summary) {
+  PACELINE_TRY_VOID(check_usable(summary));
+  PACELINE_TRY(llama_model_ptr model, load(summary, {}, simulated_model_params()));
+  PACELINE_TRY_VOID(check_writes_text(model.get()));
+  ModelInfo info = describe(path, summary, model.get());
+  return SizedModel{std::move(model), std::move(info), summary.tensor_bytes};
+}
+
 }  // namespace
+
+Result<SizedModel> load_llama_sizes(const std::filesystem::path& path) {
+  PACELINE_TRY(const GgufSummary summary, read_gguf_summary(path));
+  auto model = load_sizes_checked(path, summary);
+  if (!model) return model.error().in(std::format("model \"{}\"", path.string()));
+  return model;
+}
 
 Result<std::shared_ptr<const Model>> load_llama_model(const std::filesystem::path& path,
                                                       const LlamaLoadOptions& options) {

@@ -1,23 +1,20 @@
 #include "runtime/llama/llama_runtime.hpp"
 
-#include <sched.h>
-
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <format>
-#include <limits>
 #include <optional>
 #include <span>
 #include <stop_token>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
 #include "core/check.hpp"
 #include "runtime/llama/argmax.hpp"
+#include "runtime/llama/context_impl.hpp"
 #include "runtime/llama/llama_backend.hpp"
 #include "runtime/llama/llama_backend_impl.hpp"
 #include "runtime/llama/llama_version.hpp"
@@ -27,51 +24,8 @@ namespace paceline::runtime {
 
 namespace {
 
-// A context that nobody asked for is at most this long: the cache of a 128k model would not fit.
-constexpr std::size_t k_default_context = 8192;
-// libllama rounds the cells of a sequence up to this.
-constexpr std::size_t k_cell_rounding = 256;
-// Room in a batch for rows that are put through again. More of them take a pass of their own.
-constexpr std::size_t k_most_replayed_in_pass = 64;
-constexpr std::size_t k_longest_context = std::numeric_limits<std::int32_t>::max() / 2;
 // Stands for an exception beside llama_decode's own codes.
 constexpr int k_threw = -1000;
-
-// How attention is computed. On the CPU the choice is made so that a row has the same bits at every
-// width, in every tree and beside every other row, which ggml 0.27's other ways do not give:
-// - without flash attention the sum over the values depends on which cells lie between a row's own,
-//   so rows of a tree differ from the chain of their path;
-// - with it, and one type for keys and values, a single row over 512 cells or more and 64 or more
-//   rows at once take code of their own, which adds up in another order.
-// Two types keep every row on one path, which walks the cells in order and skips those of others.
-// bf16 values also make it add up in 32 bits instead of 16.
-struct Attention {
-  llama_flash_attn_type flash;
-  ggml_type key_type;
-  ggml_type value_type;
-};
-
-Attention choose_attention() {
-  if (only_cpu_computes()) {
-    return {LLAMA_FLASH_ATTN_TYPE_ENABLED, GGML_TYPE_F16, GGML_TYPE_BF16};
-  }
-  return {LLAMA_FLASH_ATTN_TYPE_AUTO, GGML_TYPE_F16, GGML_TYPE_F16};
-}
-
-std::size_t round_up(std::size_t value, std::size_t step) {
-  return (value + step - 1) / step * step;
-}
-
-std::size_t available_cores() {
-#ifdef __linux__
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  if (sched_getaffinity(0, sizeof(set), &set) == 0) {
-    return static_cast<std::size_t>(std::max(1, CPU_COUNT(&set)));
-  }
-#endif
-  return std::max(1U, std::thread::hardware_concurrency());
-}
 
 // One sequence of ours. In libllama it is `limits.leaves` sequences that share the committed
 // cells; a row of a tree belongs to those of the leaves below it.
@@ -89,20 +43,19 @@ struct Sequence {
 
 class LlamaRuntime final : public Runtime {
  public:
-  LlamaRuntime(std::shared_ptr<const Model> owner, llama_context_ptr context,
-               const RuntimeLimits& limits, const Attention& attention, std::size_t batch_capacity)
+  LlamaRuntime(std::shared_ptr<const Model> owner, OpenContext opened)
       : owner_(std::move(owner)),
-        context_(std::move(context)),
+        context_(std::move(opened.context)),
         memory_(llama_get_memory(context_.get())),
-        limits_(limits),
-        attention_(attention),
+        limits_(opened.limits),
+        attention_(opened.attention),
         vocabulary_size_(owner_->vocabulary().size()),
         hidden_size_(
             static_cast<std::size_t>(output_embedding_size(llama_get_model(context_.get())))),
         recurrent_(owner_->info().recurrent),
-        batch_(batch_capacity, limits.leaves),
-        sequences_(limits.sequences),
-        lengths_(limits.sequences) {
+        batch_(opened.batch_capacity, limits_.leaves),
+        sequences_(limits_.sequences),
+        lengths_(limits_.sequences) {
     // A recurrent state that a pass has begun to change cannot be restored: let it run to its end.
     if (!recurrent_) llama_set_abort_callback(context_.get(), on_abort_poll, this);
   }
@@ -596,99 +549,13 @@ Result<void> LlamaRuntime::truncate(SequenceId sequence, std::size_t length) {
   return {};
 }
 
-Result<RuntimeLimits> limits_in_effect(const RuntimeLimits& asked, const llama_model* model,
-                                       const ModelInfo& info) {
-  if (asked.sequences == 0 || asked.rows == 0 || asked.leaves == 0) {
-    return fail(ErrorCode::invalid_argument,
-                std::format("{} sequences, {} rows, {} leaves: each must be at least 1",
-                            asked.sequences, asked.rows, asked.leaves));
-  }
-  const std::size_t most_ids = llama_max_parallel_sequences();
-  if (asked.sequences > most_ids / asked.leaves) {
-    return fail(ErrorCode::invalid_argument,
-                std::format("{} sequences of {} leaves each, libllama has room for {} in all",
-                            asked.sequences, asked.leaves, most_ids));
-  }
-  if (asked.leaves > 1 && info.recurrent) {
-    return fail(ErrorCode::unsupported,
-                std::format("no draft trees: architecture \"{}\" keeps a recurrent state",
-                            info.architecture));
-  }
-  RuntimeLimits limits = asked;
-  if (limits.context == 0) {
-    const std::int32_t trained = llama_model_n_ctx_train(model);
-    limits.context = k_default_context;
-    if (trained > 0) limits.context = std::min(limits.context, static_cast<std::size_t>(trained));
-  }
-  if (limits.context > k_longest_context / limits.sequences) {
-    return fail(ErrorCode::invalid_argument,
-                std::format("{} sequences of {} tokens, libllama counts up to {} in all",
-                            limits.sequences, limits.context, k_longest_context));
-  }
-  limits.rows = std::min(limits.rows, limits.context * limits.sequences);
-  if (limits.threads == 0) limits.threads = available_cores();
-  return limits;
-}
-
-llama_context_params context_params(const RuntimeLimits& limits, const Attention& attention,
-                                    std::size_t batch_capacity) {
-  const bool trees = limits.leaves > 1;
-  llama_context_params params = llama_context_default_params();
-  // Chains: a cache of its own for each sequence, laid out as if it were alone. Trees: one cache
-  // whose cells the leaves share, with room for the rows that do not count towards the context.
-  params.kv_unified = trees;
-  params.n_seq_max = static_cast<std::uint32_t>(limits.sequences * limits.leaves);
-  params.n_ctx = static_cast<std::uint32_t>(
-      trees ? round_up(limits.context * limits.sequences + batch_capacity, k_cell_rounding)
-            : round_up(limits.context, k_cell_rounding) * limits.sequences);
-  params.n_batch = static_cast<std::uint32_t>(batch_capacity);
-  params.n_ubatch = params.n_batch;
-  params.n_threads = static_cast<std::int32_t>(limits.threads);
-  params.n_threads_batch = params.n_threads;
-  params.type_k = attention.key_type;
-  params.type_v = attention.value_type;
-  params.flash_attn_type = attention.flash;
-  params.pooling_type = LLAMA_POOLING_TYPE_NONE;
-  params.embeddings = limits.features;
-  params.swa_full = true;  // else what a sliding window has dropped cannot come back
-  params.no_perf = true;
-  return params;
-}
-
 }  // namespace
 
 Result<std::unique_ptr<Runtime>> create_llama_runtime(std::shared_ptr<const Model> owner,
                                                       llama_model* model,
                                                       const RuntimeLimits& asked) {
-  PACELINE_TRY(const RuntimeLimits limits, limits_in_effect(asked, model, owner->info()));
-  const std::size_t capacity =
-      limits.rows + (limits.leaves > 1 ? std::min(limits.rows, k_most_replayed_in_pass) : 0);
-  const Attention attention = choose_attention();
-  const CapturedErrors errors;
-  llama_context_ptr context;
-  std::string reason;
-  try {
-    context.reset(llama_init_from_model(model, context_params(limits, attention, capacity)));
-  } catch (const std::exception& error) {
-    reason = error.what();
-  }
-  if (context == nullptr) {
-    if (reason.empty()) reason = errors.text("no reason given");
-    const bool memory = reason.find("alloc") != std::string::npos;
-    return fail(
-        memory ? ErrorCode::out_of_memory : ErrorCode::runtime_failed,
-        std::format("no context of {} x {} tokens: {}", limits.sequences, limits.context, reason));
-  }
-  if (llama_get_memory(context.get()) == nullptr) {
-    return fail(ErrorCode::unsupported, "the model keeps no cache of past tokens (an encoder?)");
-  }
-  if (llama_n_batch(context.get()) < capacity || llama_n_ubatch(context.get()) < capacity) {
-    return fail(ErrorCode::runtime_failed,
-                std::format("libllama takes {} rows per pass, {} are wanted",
-                            llama_n_ubatch(context.get()), capacity));
-  }
-  return std::make_unique<LlamaRuntime>(std::move(owner), std::move(context), limits, attention,
-                                        capacity);
+  PACELINE_TRY(OpenContext opened, open_context(model, owner->info(), asked));
+  return std::make_unique<LlamaRuntime>(std::move(owner), std::move(opened));
 }
 
 }  // namespace paceline::runtime

@@ -4,9 +4,22 @@
 
 #include <llama-cpp.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <format>
+#include <map>
 #include <string>
+
+// Exported by libllama for its own tools, but in no installed header. A change of its signature
+// ends in a link error; a change of the struct is noticed where the sums are compared with the
+// file.
+struct llama_memory_breakdown_data {
+  std::size_t model = 0;
+  std::size_t context = 0;
+  std::size_t compute = 0;
+};
+std::map<ggml_backend_buffer_type_t, llama_memory_breakdown_data> llama_get_memory_breakdown(
+    const llama_context* context);
 
 namespace paceline::runtime {
 
@@ -14,6 +27,14 @@ namespace paceline::runtime {
 inline llama_model_params mapped_model_params() {
   llama_model_params params = llama_model_default_params();
   params.load_mode = LLAMA_LOAD_MODE_MMAP;  // 0.6 and before: use_mmap
+  return params;
+}
+
+/// Model parameters for sizes alone: nothing is read but metadata, nothing is allocated.
+inline llama_model_params simulated_model_params() {
+  llama_model_params params = llama_model_default_params();
+  params.no_alloc = true;
+  params.load_mode = LLAMA_LOAD_MODE_NONE;
   return params;
 }
 

@@ -4,14 +4,22 @@
 
 namespace paceline::runtime::native {
 
+namespace {
+std::size_t round_up(std::size_t cells) { return (cells + k_lanes - 1) / k_lanes * k_lanes; }
+}  // namespace
+
+std::size_t Cache::bytes(const Shape& shape, std::size_t sequences, std::size_t cells) {
+  const std::size_t each = shape.layers * shape.key_value_width() * round_up(cells);
+  return 2 * sequences * each * sizeof(std::uint16_t);
+}
+
 Result<Cache> Cache::create(const Shape& shape, std::size_t sequences, std::size_t cells) {
   Cache cache;
   cache.layers_ = shape.layers;
   cache.heads_ = shape.key_value_heads;
   cache.width_ = shape.head_width;
-  cache.cells_ = (cells + k_lanes - 1) / k_lanes * k_lanes;
-  const std::size_t numbers = 2 * sequences * shape.layers * shape.key_value_width() * cache.cells_;
-  PACELINE_TRY(cache.memory_, Memory::allocate(numbers * sizeof(std::uint16_t), false,
+  cache.cells_ = round_up(cells);
+  PACELINE_TRY(cache.memory_, Memory::allocate(bytes(shape, sequences, cells), false,
                                                "keys and values; a shorter context needs less"));
   return cache;
 }
@@ -37,7 +45,7 @@ void Cache::move(std::size_t sequence, std::size_t from, std::size_t to) const {
 }
 
 void Cache::copy(std::size_t from, std::size_t to, std::size_t cells) const {
-  const std::size_t whole = (cells + k_lanes - 1) / k_lanes * k_lanes;
+  const std::size_t whole = round_up(cells);
   for (std::size_t layer = 0; layer < layers_; ++layer) {
     for (std::size_t h = 0; h < heads_; ++h) {
       const HeadCache source = head(from, layer, h);

@@ -19,6 +19,8 @@ class Cache {
   /// `cells` per sequence. Error: out_of_memory.
   static Result<Cache> create(const Shape& shape, std::size_t sequences, std::size_t cells);
 
+  static std::size_t bytes(const Shape& shape, std::size_t sequences, std::size_t cells);
+
   HeadCache head(std::size_t sequence, std::size_t layer, std::size_t head) const;
   /// Copies cell `from` to cell `to` of the same sequence.
   void move(std::size_t sequence, std::size_t from, std::size_t to) const;

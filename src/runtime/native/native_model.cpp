@@ -46,6 +46,43 @@ Result<const native::Kernels*> choose_kernels(std::optional<native::Isa> isa) {
                           known));
 }
 
+class NativeMemoryEstimator final : public MemoryEstimator {
+ public:
+  NativeMemoryEstimator(std::shared_ptr<const Model> described, native::Network network,
+                        const GgufTensors& file)
+      : described_(std::move(described)),
+        network_(std::move(network)),
+        weights_(native::packed_bytes(network_, file)) {}
+
+  const ModelInfo& info() const override { return described_->info(); }
+
+  Result<std::vector<MemoryNeed>> need(const RuntimeLimits& limits) const override {
+    auto need = native::memory_need(network_, limits);
+    if (!need) return need.error().in(std::format("sizing \"{}\"", info().path));
+    need->weights = weights_;
+    need->droppable = info().file_bytes;
+    return std::vector<MemoryNeed>{*need};
+  }
+
+ private:
+  std::shared_ptr<const Model> described_;
+  native::Network network_;  // without weights
+  std::uint64_t weights_;
+};
+
+Error named(const std::filesystem::path& path, const Error& error) {
+  if (error.message.contains(path.string())) return error;
+  return error.in(std::format("model \"{}\"", path.string()));
+}
+
+Result<std::unique_ptr<MemoryEstimator>> open_estimator(const std::filesystem::path& path) {
+  PACELINE_TRY(const GgufTensors file, GgufTensors::open(path));
+  PACELINE_TRY(auto described, load_llama_model(path, {.vocabulary_only = true}));
+  PACELINE_TRY(native::Network network,
+               native::describe_network(file, described->vocabulary().size()));
+  return std::make_unique<NativeMemoryEstimator>(std::move(described), std::move(network), file);
+}
+
 Result<std::shared_ptr<const Model>> load(const std::filesystem::path& path,
                                           const NativeLoadOptions& options) {
   PACELINE_TRY(const native::Kernels* const kernels, choose_kernels(options.isa));
@@ -69,10 +106,15 @@ std::vector<native::Isa> native_isas() {
 Result<std::shared_ptr<const Model>> load_native_model(const std::filesystem::path& path,
                                                        const NativeLoadOptions& options) {
   auto model = load(path, options);
-  if (!model && !model.error().message.contains(path.string())) {
-    return model.error().in(std::format("model \"{}\"", path.string()));
-  }
+  if (!model) return named(path, model.error());
   return model;
+}
+
+Result<std::unique_ptr<MemoryEstimator>> open_native_memory_estimator(
+    const std::filesystem::path& path) {
+  auto estimator = open_estimator(path);
+  if (!estimator) return named(path, estimator.error());
+  return estimator;
 }
 
 }  // namespace paceline::runtime

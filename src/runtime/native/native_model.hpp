@@ -33,4 +33,8 @@ std::vector<native::Isa> native_isas();
 Result<std::shared_ptr<const Model>> load_native_model(const std::filesystem::path& path,
                                                        const NativeLoadOptions& options = {});
 
+/// Opens a file for its sizes only. Errors: those of load_native_model.
+Result<std::unique_ptr<MemoryEstimator>> open_native_memory_estimator(
+    const std::filesystem::path& path);
+
 }  // namespace paceline::runtime

@@ -238,8 +238,14 @@ Result<RuntimeLimits> limits_in_effect(const RuntimeLimits& asked, const Shape& 
                             limits.sequences, limits.context, k_longest_context));
   }
   limits.rows = std::min(limits.rows, limits.context * limits.sequences);
+  limits.results = limits.most_results();
   if (limits.threads == 0) limits.threads = available_cores();
   return limits;
+}
+
+// A tree has more rows than positions.
+std::size_t cells_of(const RuntimeLimits& limits) {
+  return limits.context + (limits.leaves > 1 ? limits.rows : 0);
 }
 
 }  // namespace
@@ -255,14 +261,28 @@ std::size_t available_cores() {
   return std::max(1U, std::thread::hardware_concurrency());
 }
 
+Result<MemoryNeed> memory_need(const Network& network, const RuntimeLimits& asked) {
+  PACELINE_TRY(const RuntimeLimits limits, limits_in_effect(asked, network.shape));
+  const Shape& shape = network.shape;
+  MemoryNeed need{.device = "host"};
+  need.kv = Cache::bytes(shape, limits.sequences, cells_of(limits));
+  // Residual, projections, attention's results; and the inputs of products, quantised or not.
+  const std::size_t floats = shape.hidden + 2 * shape.query_width() + 2 * shape.key_value_width() +
+                             2 * shape.head_width;
+  const std::size_t inputs = shape.hidden + shape.query_width() + shape.feed_forward;
+  need.compute =
+      limits.rows * (floats * sizeof(float) + inputs / k_block * sizeof(ActivationBlock));
+  const std::size_t each = shape.vocabulary + shape.hidden;
+  need.results = limits.results * each * sizeof(float);
+  return need;
+}
+
 Result<std::unique_ptr<Runtime>> create_native_runtime(std::shared_ptr<const Model> owner,
                                                        const Network& network,
                                                        const Kernels& kernels,
                                                        const RuntimeLimits& asked) {
   PACELINE_TRY(const RuntimeLimits limits, limits_in_effect(asked, network.shape));
-  // A tree has more rows than positions.
-  const std::size_t cells = limits.context + (limits.leaves > 1 ? limits.rows : 0);
-  PACELINE_TRY(Cache cache, Cache::create(network.shape, limits.sequences, cells));
+  PACELINE_TRY(Cache cache, Cache::create(network.shape, limits.sequences, cells_of(limits)));
   return std::make_unique<NativeRuntime>(std::move(owner), network, kernels, limits,
                                          std::move(cache));
 }

@@ -20,4 +20,7 @@ Result<std::unique_ptr<Runtime>> create_native_runtime(std::shared_ptr<const Mod
                                                        const Kernels& kernels,
                                                        const RuntimeLimits& limits);
 
+/// What a runtime of these limits holds beside the weights. Errors: those of create_native_runtime.
+Result<MemoryNeed> memory_need(const Network& network, const RuntimeLimits& limits);
+
 }  // namespace paceline::runtime::native

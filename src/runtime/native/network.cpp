@@ -367,6 +367,14 @@ Result<Network> describe_network(const GgufTensors& file, std::size_t vocabulary
   return Reader(file).read(vocabulary);
 }
 
+std::size_t packed_bytes(const Network& network, const GgufTensors& file) {
+  Network copy;
+  copy.embedding = network.embedding;
+  copy.output = network.output;
+  copy.layers = network.layers;
+  return Packer(copy, file).place(nullptr);
+}
+
 Result<void> pack_weights(Network& network, const GgufTensors& file, const PackOptions& options) {
   if (options.progress && !options.progress(0.0F)) {
     return fail(ErrorCode::cancelled, "loading was cancelled");

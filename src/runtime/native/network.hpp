@@ -82,6 +82,9 @@ struct PackOptions {
 /// size).
 Result<Network> describe_network(const GgufTensors& file, std::size_t vocabulary);
 
+/// Bytes that the packed weights take.
+std::size_t packed_bytes(const Network& network, const GgufTensors& file);
+
 /// Packs all weights into memory of their own, giving the file's pages back on the way.
 /// Errors: out_of_memory, cancelled.
 Result<void> pack_weights(Network& network, const GgufTensors& file, const PackOptions& options);

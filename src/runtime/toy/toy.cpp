@@ -321,6 +321,22 @@ class ToyModel final : public Model {
   ModelInfo info_;
 };
 
+class ToyMemoryEstimator final : public MemoryEstimator {
+ public:
+  explicit ToyMemoryEstimator(const ToyOptions& options) : model_(options) {}
+
+  const ModelInfo& info() const override { return model_.info(); }
+  Result<std::vector<MemoryNeed>> need(const RuntimeLimits& limits) const override {
+    PACELINE_TRY(const auto runtime, model_.create_runtime(limits));
+    const std::size_t floats = model_.vocabulary().size() + k_hidden;
+    return std::vector<MemoryNeed>{
+        {.device = "host", .results = limits.most_results() * floats * sizeof(float)}};
+  }
+
+ private:
+  ToyModel model_;
+};
+
 template <typename T>
 Result<T> parse_number(std::string_view text, std::string_view what, T low, T high) {
   T value{};
@@ -375,6 +391,10 @@ Result<ToyOptions> parse_toy_name(std::string_view name) {
     }
   }
   return options;
+}
+
+std::unique_ptr<MemoryEstimator> make_toy_memory_estimator(const ToyOptions& options) {
+  return std::make_unique<ToyMemoryEstimator>(options);
 }
 
 std::shared_ptr<const Model> make_toy_model(const ToyOptions& options) {

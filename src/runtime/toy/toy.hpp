@@ -28,5 +28,7 @@ Result<ToyOptions> parse_toy_name(std::string_view name);
 bool is_toy_name(std::string_view name);
 
 std::shared_ptr<const Model> make_toy_model(const ToyOptions& options);
+/// Toys have no weights and no cache worth counting: only their logits need memory.
+std::unique_ptr<MemoryEstimator> make_toy_memory_estimator(const ToyOptions& options);
 
 }  // namespace paceline::runtime
