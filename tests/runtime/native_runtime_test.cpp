@@ -227,7 +227,7 @@ double divergence(const std::vector<Logits>& from, const std::vector<Logits>& to
 
 void expect_like_llama(const TinyModel& tiny, double limit) {
   const Pair pair = both_of(tiny);
-  EXPECT_EQ(pair.native->info().file_type, pair.llama->info().file_type);
+  EXPECT_EQ(pair.native->info().parameters, pair.llama->info().parameters);
   const Tokens tokens = random_tokens(*pair.native, 200, 4);
   Session native(*pair.native);
   Session llama(*pair.llama);
@@ -242,7 +242,7 @@ TEST(NativeRuntime, ComputesEveryWeightTypeAsLibllamaDoes) {
   };
   // Activations are rounded to 8 bits on the way, by both, but not in the same places.
   for (const Limit& one :
-       {Limit{"F32", Weights::f32, 1e-5}, Limit{"F16", Weights::f16, 1e-4},
+       {Limit{"F32", Weights::f32, 1e-4}, Limit{"F16", Weights::f16, 1e-4},
         Limit{"BF16", Weights::bf16, 1e-3}, Limit{"Q8_0", Weights::q8_0, 0.01},
         Limit{"Q4_0", Weights::q4_0, 0.01}, Limit{"Q4_1", Weights::q4_1, 0.01},
         Limit{"Q5_0", Weights::q5_0, 0.01}, Limit{"Q5_1", Weights::q5_1, 0.01},
@@ -254,11 +254,12 @@ TEST(NativeRuntime, ComputesEveryWeightTypeAsLibllamaDoes) {
 }
 
 TEST(NativeRuntime, ComputesEveryArchitectureAsLibllamaDoes) {
-  expect_like_llama({.tied = true}, 1e-5);
-  expect_like_llama({.kind = Kind::biased}, 1e-5);
-  expect_like_llama({.kind = Kind::normed, .heads = 4, .key_value_heads = 2}, 1e-5);
-  expect_like_llama({.rope_scale = 4.0F}, 1e-5);
-  expect_like_llama({.rope_divisors = true}, 1e-5);
+  // Weights in full precision: what remains is the rounding of the caches.
+  expect_like_llama({.tied = true}, 1e-4);
+  expect_like_llama({.kind = Kind::biased}, 1e-4);
+  expect_like_llama({.kind = Kind::normed, .heads = 4, .key_value_heads = 2}, 1e-4);
+  expect_like_llama({.rope_scale = 4.0F}, 1e-4);
+  expect_like_llama({.rope_divisors = true}, 1e-4);
 }
 
 // --- what it says and refuses -----------------------------------------------------------------------

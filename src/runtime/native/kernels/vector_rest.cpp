@@ -317,7 +317,9 @@ void attend(const AttendJob& job) {
     counts[i] = std::min(query.length - first, k_chunk);
     in_order[i] = counts[i];
     float* const scores = job.scores + i * job.score_stride;
-    if (query.path != nullptr) {
+    if (query.path == nullptr && first_cell < first) {
+      std::copy_n(scores + (first - first_cell), counts[i], scores);
+    } else if (query.path != nullptr) {
       const std::size_t committed = job.committed > first ? job.committed - first : 0;
       in_order[i] = std::min(counts[i], committed);
       // A row stands behind its ancestors, so what is read lies at or behind what is written.
