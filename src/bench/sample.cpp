@@ -1,10 +1,6 @@
 #include "bench/sample.hpp"
 
-#include <algorithm>
-#include <functional>
-#include <optional>
-#include <span>
-
+#include "compat/replay.hpp"
 #include "engine/engine.hpp"
 #include "verify/sampler.hpp"
 
@@ -97,65 +93,13 @@ Result<record::Sample> run_sample(const Contender& contender, const PreparedProm
 
 namespace {
 
-/// Puts one pass through and commits its first `commit` rows. Gives the logits of row `wanted`.
-Result<std::vector<float>> pass(runtime::Runtime& target, runtime::SequenceId sequence,
-                                std::span<const Token> tokens, std::size_t commit,
-                                std::optional<std::size_t> wanted, std::stop_token stop) {
-  std::vector<runtime::Row> rows;
-  std::vector<std::int32_t> path;
-  for (std::size_t i = 0; i < tokens.size(); ++i) {
-    rows.push_back({sequence, tokens[i], static_cast<std::int32_t>(i) - 1,
-                    wanted == i ? runtime::Wants::logits : runtime::Wants::nothing});
-    if (i < commit) path.push_back(static_cast<std::int32_t>(i));
+compat::WrittenText to_text(const SampleOf& run) {
+  compat::WrittenText text{.target = run.contender.target, .tokens = {}, .rounds = {}};
+  for (const std::int32_t token : run.sample.tokens) text.tokens.push_back(Token{token});
+  for (const record::Round& round : run.sample.rounds) {
+    text.rounds.push_back(compat::PassShape::chain(round.rows, round.emitted));
   }
-  PACELINE_TRY_VOID(target.forward(rows, stop));
-  std::vector<float> logits;
-  if (wanted) {
-    const auto row = target.logits(*wanted);
-    logits.assign(row.begin(), row.end());
-  }
-  PACELINE_TRY_VOID(target.accept(sequence, path));
-  return logits;
-}
-
-/// The logits that emitted token number `index` was chosen from: the sample's passes again, with
-/// the same numbers of rows. Rejected rows get another token, which no other row sees.
-Result<std::vector<float>> replay(runtime::Runtime& target, runtime::SequenceId sequence,
-                                  const record::Sample& sample, const std::vector<Token>& prompt,
-                                  std::size_t index, std::stop_token stop) {
-  for (std::size_t done = 0; done < prompt.size();) {
-    const std::size_t count = std::min(target.limits().rows, prompt.size() - done);
-    const bool last = done + count == prompt.size();
-    const auto wanted = last ? std::optional(count - 1) : std::nullopt;
-    PACELINE_TRY(auto logits, pass(target, sequence, std::span(prompt).subspan(done, count), count,
-                                   wanted, stop));
-    done += count;
-    if (last && index == 0) return logits;
-  }
-  std::size_t emitted = 1;
-  for (const record::Round& round : sample.rounds) {
-    std::vector<Token> tokens;
-    for (std::size_t i = 0; i < round.rows; ++i) {
-      const std::size_t at = emitted - 1 + std::min<std::size_t>(i, round.accepted);
-      tokens.push_back(Token{sample.tokens[at]});
-    }
-    const bool here = index < emitted + round.emitted;
-    const auto wanted = here ? std::optional(index - emitted) : std::nullopt;
-    PACELINE_TRY(auto logits, pass(target, sequence, tokens, round.emitted, wanted, stop));
-    if (here) return logits;
-    emitted += round.emitted;
-  }
-  return fail(ErrorCode::internal, "the sample's rounds end before its tokens do");
-}
-
-/// `replay` on a sequence of its own.
-Result<std::vector<float>> logits_at(const SampleOf& run, const PreparedPrompt& prompt,
-                                     std::size_t index, std::stop_token stop) {
-  runtime::Runtime& target = *run.contender.target;
-  PACELINE_TRY(const runtime::SequenceId sequence, target.create_sequence());
-  auto logits = replay(target, sequence, run.sample, prompt.tokens, index, stop);
-  target.release(sequence);
-  return logits;
+  return text;
 }
 
 }  // namespace
@@ -163,29 +107,20 @@ Result<std::vector<float>> logits_at(const SampleOf& run, const PreparedPrompt& 
 Result<record::Comparison> compare(const SampleOf& speculative, const SampleOf& baseline,
                                    const PreparedPrompt& prompt,
                                    const runtime::Vocabulary& vocabulary, std::stop_token stop) {
-  const auto& tokens = speculative.sample.tokens;
-  const auto& expected = baseline.sample.tokens;
   record::Comparison comparison;
   comparison.arm = speculative.sample.arm;
   comparison.baseline = baseline.sample.arm;
-  comparison.equal = tokens == expected;
-  if (comparison.equal) return comparison;
-  const auto [here, there] = std::ranges::mismatch(tokens, expected);
-  const auto index = static_cast<std::size_t>(here - tokens.begin());
-  comparison.first_difference = index;
-  if (here == tokens.end() || there == expected.end()) return comparison;
-
-  PACELINE_TRY(const auto plain_logits, logits_at(baseline, prompt, index, stop));
-  PACELINE_TRY(const auto logits, logits_at(speculative, prompt, index, stop));
-  std::vector<float> sorted = plain_logits;
-  std::ranges::partial_sort(sorted, sorted.begin() + 2, std::greater<>());
-  comparison.top_two_margin = static_cast<double>(sorted[0]) - static_cast<double>(sorted[1]);
-
-  verify::Sampler sampler(to_sampler_options(prompt.sampling), vocabulary.size());
-  for (const Token token : prompt.tokens) sampler.push(token);
-  for (std::size_t i = 0; i < index; ++i) sampler.push(Token{expected[i]});
-  comparison.numeric_tie = to_int(sampler.choose(plain_logits, index)) == *there &&
-                           to_int(sampler.choose(logits, index)) == *here;
+  PACELINE_TRY(const auto difference,
+               compat::find_difference(to_text(speculative), to_text(baseline),
+                                       {.prompt = prompt.tokens,
+                                        .sampler = to_sampler_options(prompt.sampling),
+                                        .vocabulary = vocabulary.size()},
+                                       stop));
+  comparison.equal = !difference;
+  if (!difference) return comparison;
+  comparison.first_difference = difference->index;
+  comparison.top_two_margin = difference->top_two_margin;
+  comparison.numeric_tie = difference->numeric_tie;
   return comparison;
 }
 

@@ -18,9 +18,8 @@ struct SampleOf {
   const record::Sample& sample;
 };
 
-/// Compares the tokens. Where they part, both arms' passes are put through again from cold state,
-/// with the same numbers of rows. If that reproduces both choices, the arithmetic of wider passes
-/// explains the difference: a numeric tie. If not, it is an error of the decoder or the back end.
+/// Compares the tokens. Where they part, compat/replay.hpp tells whether the arithmetic of wider
+/// passes explains it: a numeric tie. If not, it is an error of the decoder or the back end.
 /// Errors: cancelled, runtime_failed.
 Result<record::Comparison> compare(const SampleOf& speculative, const SampleOf& baseline,
                                    const PreparedPrompt& prompt,

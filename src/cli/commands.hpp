@@ -11,6 +11,7 @@ namespace paceline::cli {
 using Command = std::function<int(std::stop_token)>;
 
 Command add_bench_command(CLI::App& app);
+Command add_canary_command(CLI::App& app);
 Command add_models_command(CLI::App& app);
 Command add_schema_command(CLI::App& app);
 

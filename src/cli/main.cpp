@@ -28,6 +28,7 @@ int run(int argc, char** argv) {
 
   std::map<std::string, cli::Command> commands;
   commands["bench"] = cli::add_bench_command(app);
+  commands["canary"] = cli::add_canary_command(app);
   commands["models"] = cli::add_models_command(app);
   commands["schema"] = cli::add_schema_command(app);
   try {

@@ -58,6 +58,10 @@ struct Evaluation {
   std::vector<std::string> recommendation_reasons;
 };
 
+/// The samples of one fixture and speculative arm, blocks that failed left out. The sustained
+/// window belongs to a fixture only where that is the only one: its samples do not name theirs.
+Inputs inputs_of(const record::Record& record, const std::string& fixture, const record::Arm& arm);
+
 /// Errors as published: no baseline throughput, no spec samples, no latency samples.
 Result<Evaluation> evaluate(const Inputs& inputs, const Thresholds& thresholds);
 

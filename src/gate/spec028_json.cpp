@@ -65,8 +65,8 @@ void add_samples(std::vector<Sample>& to, const record::Block& block, const std:
   }
 }
 
-/// The sustained window is run once, over all fixtures of the plan in turn, and its samples do not
-/// name theirs. So it belongs to a fixture only where that is the only one.
+}  // namespace
+
 Inputs inputs_of(const Record& record, const std::string& fixture, const Arm& arm) {
   Inputs inputs;
   const std::string baseline = baseline_of(record, arm);
@@ -86,6 +86,8 @@ Inputs inputs_of(const Record& record, const std::string& fixture, const Arm& ar
   }
   return inputs;
 }
+
+namespace {
 
 bool is_word(std::string_view text) {
   const auto letter_or_digit = [](char c) {

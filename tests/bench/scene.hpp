@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "bench/bench.hpp"
-#include "bench/odd_runtime.hpp"
 #include "support/manual_clock.hpp"
+#include "support/odd_runtime.hpp"
 
 namespace paceline::test {
 

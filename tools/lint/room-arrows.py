@@ -17,7 +17,7 @@ MAY_USE = {
     "draft": "core runtime",
     "heads": "core draft runtime",
     "engine": "core verify draft runtime",
-    "compat": "core host runtime engine",
+    "compat": "core host runtime verify draft engine",
     "bench": "core host record workload runtime draft verify engine compat",
     "gate": "core record",
     "report": "core record gate",

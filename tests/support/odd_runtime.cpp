@@ -1,4 +1,4 @@
-#include "bench/odd_runtime.hpp"
+#include "support/odd_runtime.hpp"
 
 #include <algorithm>
 #include <condition_variable>
@@ -11,6 +11,7 @@ using runtime::Wants;
 
 Result<runtime::SequenceId> OddRuntime::create_sequence() {
   if (on_sequence) on_sequence();
+  told_ = 0;
   return inner_->create_sequence();
 }
 
@@ -27,6 +28,7 @@ Result<void> OddRuntime::forward(std::span<const Row> rows, std::stop_token stop
     const auto row = inner_->logits(i);
     logits_[i].assign(row.begin(), row.end());
     if (bend) bend(rows.size(), logits_[i]);
+    if (bend_row) bend_row(rows.size(), i, logits_[i]);
   }
   return {};
 }
@@ -38,9 +40,19 @@ Token OddRuntime::argmax(std::size_t row) const {
 
 Result<void> OddRuntime::accept(runtime::SequenceId sequence, std::span<const std::int32_t> path) {
   std::vector<std::int32_t> rows(path.begin(), path.end());
-  const std::size_t next = rows.empty() ? 0 : static_cast<std::size_t>(rows.back()) + 1;
-  if (rolls_back_one_short && next < logits_.size()) rows.push_back(rows.back() + 1);
+  told_ += path.size();
+  if (told_ >= faulty_from && !rows.empty()) {
+    const std::size_t next = static_cast<std::size_t>(rows.back()) + 1;
+    if (rolls_back_one_short && next < logits_.size()) rows.push_back(rows.back() + 1);
+    if (rolls_back_one_far && rows.size() > 1) rows.pop_back();
+  }
   return inner_->accept(sequence, rows);
+}
+
+Result<void> OddRuntime::truncate(runtime::SequenceId sequence, std::size_t length) {
+  told_ = length;
+  const bool more = truncates_one_short && length < inner_->length(sequence);
+  return inner_->truncate(sequence, more ? length + 1 : length);
 }
 
 Result<void> hang(std::stop_token stop) {
