@@ -1,5 +1,6 @@
 #include "cli/open_model.hpp"
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
@@ -112,9 +113,19 @@ Result<RuntimeChoice> parse_runtime_choice(std::string_view word) {
   if (word == "auto") return RuntimeChoice::automatic;
   if (word == "native") return RuntimeChoice::native;
   if (word == "llama") return RuntimeChoice::llama;
-  return fail(ErrorCode::invalid_argument,
-              std::format("runtime \"{}\" is unknown; auto, native and llama are known",
-                          escape(word)));
+  return fail(
+      ErrorCode::invalid_argument,
+      std::format("runtime \"{}\" is unknown; auto, native and llama are known", escape(word)));
+}
+
+CLI::Option* add_runtime_option(CLI::App& app, std::string& word) {
+  return app
+      .add_option(
+          "--runtime", word,
+          "What computes: native (the CPU runtime of our own, for Llama-like models), llama "
+          "(any GGUF, through libllama), or auto: native where it applies")
+      ->check(CLI::IsMember({"auto", "native", "llama"}))
+      ->capture_default_str();
 }
 
 namespace {

@@ -11,6 +11,11 @@
 #include "record/record.hpp"
 #include "runtime/runtime.hpp"
 
+namespace CLI {
+class App;
+class Option;
+}  // namespace CLI
+
 namespace paceline::cli {
 
 struct OpenedModel {
@@ -23,6 +28,9 @@ enum class RuntimeChoice { automatic, native, llama };
 
 /// "auto", "native" or "llama". Error: invalid_argument.
 Result<RuntimeChoice> parse_runtime_choice(std::string_view word);
+
+/// --runtime. Returns the option for its group.
+CLI::Option* add_runtime_option(CLI::App& app, std::string& word);
 
 struct OpenOptions {
   bool offline = false;

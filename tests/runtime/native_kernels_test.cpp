@@ -54,9 +54,10 @@ std::vector<std::byte> random_row_block(Format format, std::size_t blocks, Rando
       if (format == Format::f32) {
         std::memcpy(&data[4 * i], &value, 4);
       } else {
-        const auto bits = format == Format::f16
-                              ? to_half(value)
-                              : static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(value) >> 16U);
+        const auto bits =
+            format == Format::f16
+                ? to_half(value)
+                : static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(value) >> 16U);
         std::memcpy(&data[2 * i], &bits, 2);
       }
     }
@@ -119,8 +120,8 @@ TEST_P(VectorKernels, ExtremeIntegersDoNotOverflow) {
     auto weights = random_row_block(format, 8, random);
     const BlockLayout layout = layout_of(format);
     for (std::size_t block = 0; block < 8; ++block) {  // all bits of all integers
-      std::fill_n(weights.begin() + static_cast<std::ptrdiff_t>(block_offset(format, block)), layout.d,
-                  block % 2 == 0 ? std::byte{0xff} : std::byte{0});
+      std::fill_n(weights.begin() + static_cast<std::ptrdiff_t>(block_offset(format, block)),
+                  layout.d, block % 2 == 0 ? std::byte{0xff} : std::byte{0});
     }
     std::vector<ActivationBlock> x(8 * 8);
     for (std::size_t i = 0; i < x.size(); ++i) {
@@ -303,7 +304,8 @@ TEST(Packing, KeepsEveryValueOfARow) {
     const std::size_t columns = 512;
     const std::size_t row_bytes = source_row_bytes(format, columns);
     std::vector<std::byte> row(row_bytes);
-    for (std::byte& byte : row) byte = static_cast<std::byte>(random.below(60));  // scales stay finite
+    for (std::byte& byte : row)
+      byte = static_cast<std::byte>(random.below(60));  // scales stay finite
     std::vector<std::byte> rows;
     for (int i = 0; i < 20; ++i) rows.insert(rows.end(), row.begin(), row.end());
     std::vector<std::byte> packed(row_block_bytes(format, columns / k_block), std::byte{0x55});

@@ -10,11 +10,10 @@
 #include <thread>
 #include <vector>
 
-#include "models/models.hpp"
 #include "runtime/llama_checks.hpp"
 #include "runtime/native/native_model.hpp"
 #include "support/matchers.hpp"
-#include "support/real_model.hpp"
+#include "support/native_model.hpp"
 #include "workload/fixture.hpp"
 
 namespace paceline::test {
@@ -23,55 +22,40 @@ namespace {
 using runtime::Row;
 using runtime::Wants;
 
-// SmolLm2 gives libllama's; this the native one from the same file.
-class NativeSmolLm2 : public SmolLm2 {
- protected:
-  static void TearDownTestSuite() {
-    native_model.reset();
-    SmolLm2::TearDownTestSuite();
-  }
-  void SetUp() override {
-    SmolLm2::SetUp();
-    if (IsSkipped() || HasFatalFailure() || native_model != nullptr) return;
-    native_model = value_of(runtime::load_native_model(model().info().path));
-  }
-  static const runtime::Model& native() { return *native_model; }
-
- private:
-  static inline std::shared_ptr<const runtime::Model> native_model;
-};
-
 TEST_F(NativeSmolLm2, RowsDoNotDependOnTheWidth) {
-  check_widths(native(), 17, 16);
-  check_widths(native(), 300, 13, 2);
+  check_widths(model(), 17, 16);
+  check_widths(model(), 300, 13, 2);
 }
-TEST_F(NativeSmolLm2, RowsDoNotDependOnTheThreads) { check_threads(native(), 80); }
-TEST_F(NativeSmolLm2, TreeRowsEqualTheChainOfTheirPath) { check_tree_rows(native(), 12, 3); }
+TEST_F(NativeSmolLm2, RowsDoNotDependOnTheThreads) { check_threads(model(), 80); }
+TEST_F(NativeSmolLm2, TreeRowsEqualTheChainOfTheirPath) { check_tree_rows(model(), 12, 3); }
 TEST_F(NativeSmolLm2, EveryAcceptedPathContinuesAsPlainDecoding) {
-  check_every_path(native(), 10, branching_tree(native(), 5));
+  check_every_path(model(), 10, branching_tree(model(), 5));
 }
-TEST_F(NativeSmolLm2, RoundsOfTreesEqualPlainDecoding) { check_random_rounds(native(), 8, 7, 3, 1); }
-TEST_F(NativeSmolLm2, SequencesInOneBatchEqualSingleRuns) { check_sequences(native(), 3, 3, 1); }
-TEST_F(NativeSmolLm2, TruncatedSequencesContinueAsPlainDecoding) { check_truncate(native(), 20, 1); }
-TEST_F(NativeSmolLm2, ForksContinueAsPlainDecoding) { check_fork(native(), 20); }
-TEST_F(NativeSmolLm2, FeaturesLeaveLogitsAsTheyAre) { check_features(native(), 8); }
+TEST_F(NativeSmolLm2, RoundsOfTreesEqualPlainDecoding) {
+  check_random_rounds(model(), 8, 7, 3, 1);
+}
+TEST_F(NativeSmolLm2, SequencesInOneBatchEqualSingleRuns) { check_sequences(model(), 3, 3, 1); }
+TEST_F(NativeSmolLm2, TruncatedSequencesContinueAsPlainDecoding) {
+  check_truncate(model(), 20, 1);
+}
+TEST_F(NativeSmolLm2, ForksContinueAsPlainDecoding) { check_fork(model(), 20); }
+TEST_F(NativeSmolLm2, FeaturesLeaveLogitsAsTheyAre) { check_features(model(), 8); }
 
 TEST_F(NativeSmolLm2, EveryInstructionSetGivesTheSameBits) {
-  const Tokens tokens = random_tokens(native(), 3, 1);
-  const Logits expected = plain_logits(native(), 2, tokens);
+  const Tokens tokens = random_tokens(model(), 3, 1);
+  const Logits expected = plain_logits(model(), 2, tokens);
   for (const auto isa : runtime::native_isas()) {
-    const auto other =
-        value_of(runtime::load_native_model(model().info().path, {.isa = isa}));
+    const auto other = value_of(runtime::load_native_model(llama().info().path, {.isa = isa}));
     EXPECT_TRUE(same_bits(plain_logits(*other, 2, tokens), expected))
         << runtime::native::to_string(isa);
   }
 }
 
 TEST_F(NativeSmolLm2, APassCancelledInTheMiddleLeavesEverythingAsItWas) {
-  const Tokens start = random_tokens(native(), 9, 1);
-  const Tokens long_prompt = random_tokens(native(), 400, 2);
-  const Tokens after = random_tokens(native(), 2, 3);
-  Session session(native());
+  const Tokens start = random_tokens(model(), 9, 1);
+  const Tokens long_prompt = random_tokens(model(), 400, 2);
+  const Tokens after = random_tokens(model(), 2, 3);
+  Session session(model());
   session.append(start);
   std::vector<Row> rows;
   for (std::size_t i = 0; i < long_prompt.size(); ++i) {
@@ -88,7 +72,7 @@ TEST_F(NativeSmolLm2, APassCancelledInTheMiddleLeavesEverythingAsItWas) {
     EXPECT_EQ(session.length(), start.size());
   }
   const auto logits = session.append_singly(after);
-  Session plain(native());
+  Session plain(model());
   plain.append(start);
   const auto expected = plain.append_singly(after);
   for (std::size_t i = 0; i < after.size(); ++i) EXPECT_TRUE(same_bits(logits[i], expected[i]));
@@ -125,8 +109,8 @@ Agreement compare(const runtime::Model& llama, const runtime::Model& native,
         result.divergence += std::exp(p) * (p - static_cast<double>(seen[i][t]) + q0);
       }
       const std::size_t next = to_index(text[i + 1]);
-      log_ratio += static_cast<double>(expected[i][next]) - p0 -
-                   (static_cast<double>(seen[i][next]) - q0);
+      log_ratio +=
+          static_cast<double>(expected[i][next]) - p0 - (static_cast<double>(seen[i][next]) - q0);
       const auto top = [](const Logits& logits) {
         return std::ranges::max_element(logits) - logits.begin();
       };
@@ -145,7 +129,8 @@ std::vector<Tokens> real_texts(const runtime::Model& model, std::size_t position
   std::vector<Tokens> texts;
   std::string text;
   for (const auto content_class : workload::all_classes()) {
-    const auto fixture = value_of(workload::load_fixture(std::string(workload::to_string(content_class))));
+    const auto fixture =
+        value_of(workload::load_fixture(std::string(workload::to_string(content_class))));
     for (const auto& prompt : fixture.prompts) {
       for (const auto& message : prompt.messages) text += message.content + "\n\n";
     }
@@ -159,9 +144,9 @@ std::vector<Tokens> real_texts(const runtime::Model& model, std::size_t position
 }
 
 TEST_F(NativeSmolLm2, AgreesWithLibllamaOnRealText) {
-  const auto texts = real_texts(native(), 2048);
+  const auto texts = real_texts(model(), 2048);
   ASSERT_GE(texts.size(), 8U);
-  const Agreement seen = compare(model(), native(), texts);
+  const Agreement seen = compare(llama(), model(), texts);
   RecordProperty("divergence", std::to_string(seen.divergence));
   RecordProperty("same_top", std::to_string(seen.same_top));
   RecordProperty("perplexity_ratio", std::to_string(seen.perplexity_ratio));

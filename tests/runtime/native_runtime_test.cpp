@@ -50,14 +50,11 @@ Pair both_of(const TinyModel& tiny) {
 }
 
 TinyModel wide_tiny(Weights weights) {
-  return {.weights = weights,
-          .width = 256,
-          .feed_forward = 512,
-          .heads = 4,
-          .key_value_heads = 2};
+  return {.weights = weights, .width = 256, .feed_forward = 512, .heads = 4, .key_value_heads = 2};
 }
 
-// --- what every runtime must hold -------------------------------------------------------------------
+// --- what every runtime must hold
+// -------------------------------------------------------------------
 
 struct Case {
   const char* name;
@@ -154,8 +151,8 @@ TEST_P(NativeRuntimes, ACancelledPassLeavesEverythingAsItWas) {
 }
 
 TEST_P(NativeRuntimes, RowsOfTreesOfSeveralSequencesEqualSingleRuns) {
-  const auto shared = value_of(
-      model_->create_runtime({.sequences = 3, .context = 400, .leaves = 3, .threads = 2}));
+  const auto shared =
+      value_of(model_->create_runtime({.sequences = 3, .context = 400, .leaves = 3, .threads = 2}));
   std::vector<Session> sessions;
   std::vector<Tokens> starts;
   std::vector<Tree> trees;
@@ -182,8 +179,8 @@ TEST_P(NativeRuntimes, RowsOfTreesOfSeveralSequencesEqualSingleRuns) {
       const auto path = trees[s].path_to(i);
       for (const Token token : trees[s].tokens_on(path)) all.push_back(token);
       const auto logits = shared->logits(static_cast<std::size_t>(first[s] + i));
-      EXPECT_TRUE(same_bits({logits.begin(), logits.end()},
-                            plain_logits(*model_, starts[s].size(), all)))
+      EXPECT_TRUE(
+          same_bits({logits.begin(), logits.end()}, plain_logits(*model_, starts[s].size(), all)))
           << "sequence " << s << ", row " << i;
     }
   }
@@ -203,7 +200,8 @@ TEST(NativeRuntime, EveryInstructionSetGivesTheSameBits) {
   }
 }
 
-// --- against libllama -----------------------------------------------------------------------------
+// --- against libllama
+// -----------------------------------------------------------------------------
 
 // Mean over positions of the divergence of the next token's distribution.
 double divergence(const std::vector<Logits>& from, const std::vector<Logits>& to) {
@@ -241,13 +239,12 @@ TEST(NativeRuntime, ComputesEveryWeightTypeAsLibllamaDoes) {
     double divergence;
   };
   // Activations are rounded to 8 bits on the way, by both, but not in the same places.
-  for (const Limit& one :
-       {Limit{"F32", Weights::f32, 1e-4}, Limit{"F16", Weights::f16, 1e-4},
-        Limit{"BF16", Weights::bf16, 1e-3}, Limit{"Q8_0", Weights::q8_0, 0.01},
-        Limit{"Q4_0", Weights::q4_0, 0.01}, Limit{"Q4_1", Weights::q4_1, 0.01},
-        Limit{"Q5_0", Weights::q5_0, 0.01}, Limit{"Q5_1", Weights::q5_1, 0.01},
-        Limit{"Q4_K", Weights::q4_k, 0.01}, Limit{"Q5_K", Weights::q5_k, 0.01},
-        Limit{"Q6_K", Weights::q6_k, 0.01}}) {
+  for (const Limit& one : {Limit{"F32", Weights::f32, 1e-4}, Limit{"F16", Weights::f16, 1e-4},
+                           Limit{"BF16", Weights::bf16, 1e-3}, Limit{"Q8_0", Weights::q8_0, 0.01},
+                           Limit{"Q4_0", Weights::q4_0, 0.01}, Limit{"Q4_1", Weights::q4_1, 0.01},
+                           Limit{"Q5_0", Weights::q5_0, 0.01}, Limit{"Q5_1", Weights::q5_1, 0.01},
+                           Limit{"Q4_K", Weights::q4_k, 0.01}, Limit{"Q5_K", Weights::q5_k, 0.01},
+                           Limit{"Q6_K", Weights::q6_k, 0.01}}) {
     SCOPED_TRACE(one.name);
     expect_like_llama(wide_tiny(one.weights), one.divergence);
   }
@@ -262,7 +259,8 @@ TEST(NativeRuntime, ComputesEveryArchitectureAsLibllamaDoes) {
   expect_like_llama({.rope_divisors = true}, 1e-4);
 }
 
-// --- what it says and refuses -----------------------------------------------------------------------
+// --- what it says and refuses
+// -----------------------------------------------------------------------
 
 TEST(NativeRuntime, ReportsWhatItIs) {
   const auto model = native_of({.weights = Weights::q4_0}, Isa::scalar);
@@ -289,12 +287,10 @@ TEST(NativeRuntime, RefusesWhatItDoesNotCompute) {
   const auto path = folder.path() / "m.gguf";
   write_tiny(path, {.kind = Kind::sliding_window});
   EXPECT_THAT(load_native_model(path),
-              FailsWith(ErrorCode::unsupported,
-                        AllOf(HasSubstr("m.gguf"), HasSubstr("\"gemma2\""),
-                              HasSubstr("use --runtime llama"))));
+              FailsWith(ErrorCode::unsupported, AllOf(HasSubstr("m.gguf"), HasSubstr("\"gemma2\""),
+                                                      HasSubstr("use --runtime llama"))));
   write_tiny(path, {.kind = Kind::recurrent});
-  EXPECT_THAT(load_native_model(path),
-              FailsWith(ErrorCode::unsupported, HasSubstr("\"mamba\"")));
+  EXPECT_THAT(load_native_model(path), FailsWith(ErrorCode::unsupported, HasSubstr("\"mamba\"")));
   write_tiny(path, {.kind = Kind::encoder});
   EXPECT_THAT(load_native_model(path), FailsWith(ErrorCode::unsupported, HasSubstr("encoder")));
   write_tiny(path, {.width = 48, .heads = 3});

@@ -58,8 +58,8 @@ struct TinyModel {
   std::size_t feed_forward = 128;
   std::size_t heads = 2;
   std::size_t key_value_heads = 1;
-  bool tied = false;          // the embedding is the head as well
-  float rope_scale = 0.0F;    // linear; 0: none
+  bool tied = false;           // the embedding is the head as well
+  float rope_scale = 0.0F;     // linear; 0: none
   bool rope_divisors = false;  // Llama 3's tensor of divisors
   std::string name = "tiny";
   GgufVocabulary vocabulary = small_vocabulary();

@@ -80,18 +80,16 @@ Result<GgufTensors> GgufTensors::open(const std::filesystem::path& path) {
     std::error_code error;
     const auto bytes = static_cast<std::size_t>(std::filesystem::file_size(file, error));
     if (error) {
-      return fail(ErrorCode::io,
-                  std::format("size of \"{}\": {}", file.string(), error.message()));
+      return fail(ErrorCode::io, std::format("size of \"{}\": {}", file.string(), error.message()));
     }
     PACELINE_TRY(Mapping mapping, Mapping::open(file, bytes));
     const std::byte* const data = mapping.start() + gguf_get_data_offset(gguf.get());
     for (std::int64_t i = 0; i < gguf_get_n_tensors(gguf.get()); ++i) {
-      result.tensors_.push_back(
-          {.name = gguf_get_tensor_name(gguf.get(), i),
-           .type = ggml_type_name(gguf_get_tensor_type(gguf.get(), i)),
-           .extents = extents_of(gguf.get(), i),
-           .data = {data + gguf_get_tensor_offset(gguf.get(), i),
-                    gguf_get_tensor_size(gguf.get(), i)}});
+      result.tensors_.push_back({.name = gguf_get_tensor_name(gguf.get(), i),
+                                 .type = ggml_type_name(gguf_get_tensor_type(gguf.get(), i)),
+                                 .extents = extents_of(gguf.get(), i),
+                                 .data = {data + gguf_get_tensor_offset(gguf.get(), i),
+                                          gguf_get_tensor_size(gguf.get(), i)}});
     }
     result.impl_->mappings.push_back(std::move(mapping));
     if (result.impl_->metadata == nullptr) result.impl_->metadata = std::move(gguf);

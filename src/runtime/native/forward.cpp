@@ -51,7 +51,8 @@ Forward::Forward(const Network& network, const Kernels& kernels, const Cache& ca
   }
 }
 
-// --- what a pass is made of -----------------------------------------------------------------------
+// --- what a pass is made of
+// -----------------------------------------------------------------------
 
 // Of nearly equal width: 12 columns are 6 and 6.
 std::vector<Forward::Tile> Forward::tiles_of(std::size_t columns) {
@@ -207,7 +208,8 @@ std::span<const float> Forward::feature(std::size_t row) const {
   return {features_.data() + output_of_[row] * network_.shape.hidden, network_.shape.hidden};
 }
 
-// --- units ----------------------------------------------------------------------------------------
+// --- units
+// ----------------------------------------------------------------------------------------
 
 void Forward::run(std::size_t phase, std::size_t unit, std::size_t thread) {
   const std::size_t index = phases_[phase].layer;
@@ -391,11 +393,12 @@ void Forward::attend(std::size_t layer, const AttentionUnit& unit, std::size_t t
     const auto row_of = [&](std::size_t query) {
       return sequence.rows[unit.first_row + (first + query) / group];
     };
-    const auto head_of = [&](std::size_t query) { return unit.head * group + (first + query) % group; };
+    const auto head_of = [&](std::size_t query) {
+      return unit.head * group + (first + query) % group;
+    };
     for (std::size_t i = 0; i < job.query_count; ++i) {
       const PassRow& row = rows_[row_of(i)];
-      queries[i].q =
-          projected_.data() + row_of(i) * query_stride_ + head_of(i) * shape.head_width;
+      queries[i].q = projected_.data() + row_of(i) * query_stride_ + head_of(i) * shape.head_width;
       queries[i].path = row.path.empty() ? nullptr : row.path.data();
       queries[i].length = row.position + 1;
       longest = std::max(longest, queries[i].length);
@@ -412,8 +415,7 @@ void Forward::attend(std::size_t layer, const AttentionUnit& unit, std::size_t t
                          values, shape.head_width);
           continue;
         }
-        const std::size_t slot =
-            (row_of(i) * shape.heads + head_of(i)) * most_chunks_ + job.chunk;
+        const std::size_t slot = (row_of(i) * shape.heads + head_of(i)) * most_chunks_ + job.chunk;
         partials_[slot] = partials[i];
         std::copy_n(values, shape.head_width, partial_values_.data() + slot * shape.head_width);
       }
@@ -441,8 +443,8 @@ void Forward::gather(std::size_t row, std::size_t thread) {
     Partial total;
     for (std::size_t chunk = 0; chunk < chunks; ++chunk) {
       const std::size_t slot = (row * shape.heads + h) * most_chunks_ + chunk;
-      kernels_.merge(total, sum, partials_[slot],
-                     partial_values_.data() + slot * shape.head_width, shape.head_width);
+      kernels_.merge(total, sum, partials_[slot], partial_values_.data() + slot * shape.head_width,
+                     shape.head_width);
     }
     const float inverse = 1.0F / total.weight;
     for (std::size_t d = 0; d < shape.head_width; ++d) {

@@ -20,12 +20,12 @@ namespace paceline::runtime::native {
 struct PassRow {
   Token token{};
   std::size_t sequence = 0;
-  std::size_t committed = 0;    // tokens of its sequence
-  std::size_t order = 0;        // among the rows of its sequence
+  std::size_t committed = 0;  // tokens of its sequence
+  std::size_t order = 0;      // among the rows of its sequence
   std::size_t position = 0;
   std::vector<std::int32_t> path = {};  // orders of its ancestors and itself; empty: 0, 1, ...
-  bool output = false;  // logits are wanted
-  bool argmax = false;  // and their largest
+  bool output = false;                  // logits are wanted
+  bool argmax = false;                  // and their largest
   bool feature = false;
 };
 
@@ -137,12 +137,12 @@ class Forward final : public Phases {
   std::vector<PassSequence> sequences_;
   std::vector<std::size_t> sequence_of_;  // [rows] index into sequences_
   std::vector<AttentionUnit> attention_;
-  bool store_apart_ = false;   // keys and values are written in a phase of their own
-  bool gather_apart_ = false;  // attention's results become activations in a phase of their own
-  std::size_t most_chunks_ = 0;            // of rows whose chunks are spread
-  std::vector<std::uint8_t> spread_;       // [rows]
-  std::vector<std::size_t> outputs_;       // rows whose logits or feature are wanted
-  std::vector<std::size_t> output_of_;     // [rows] index into outputs_
+  bool store_apart_ = false;     // keys and values are written in a phase of their own
+  bool gather_apart_ = false;    // attention's results become activations in a phase of their own
+  std::size_t most_chunks_ = 0;  // of rows whose chunks are spread
+  std::vector<std::uint8_t> spread_;    // [rows]
+  std::vector<std::size_t> outputs_;    // rows whose logits or feature are wanted
+  std::vector<std::size_t> output_of_;  // [rows] index into outputs_
   std::vector<Phase> phases_;
   std::vector<std::size_t> units_;
   std::vector<Tile> tiles_;
@@ -158,9 +158,9 @@ class Forward final : public Phases {
   Activations attended_activations_;
   Activations gated_;
   Activations final_;
-  std::vector<float> features_;  // [outputs][hidden]
-  std::vector<float> logits_;    // [outputs][vocabulary, padded]
-  std::vector<Token> choices_;   // [outputs]
+  std::vector<float> features_;   // [outputs][hidden]
+  std::vector<float> logits_;     // [outputs][vocabulary, padded]
+  std::vector<Token> choices_;    // [outputs]
   std::vector<Scratch> scratch_;  // [threads]
 };
 

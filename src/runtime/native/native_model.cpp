@@ -41,9 +41,8 @@ Result<const native::Kernels*> choose_kernels(std::optional<native::Isa> isa) {
   for (const native::Isa one : native_isas()) {
     known += std::format("{}{}", known.empty() ? "" : ", ", native::to_string(one));
   }
-  return fail(ErrorCode::unsupported,
-              std::format("this processor or build has no {}, it has {}", native::to_string(*isa),
-                          known));
+  return fail(ErrorCode::unsupported, std::format("this processor or build has no {}, it has {}",
+                                                  native::to_string(*isa), known));
 }
 
 class NativeMemoryEstimator final : public MemoryEstimator {

@@ -267,8 +267,8 @@ Result<MemoryNeed> memory_need(const Network& network, const RuntimeLimits& aske
   MemoryNeed need{.device = "host"};
   need.kv = Cache::bytes(shape, limits.sequences, cells_of(limits));
   // Residual, projections, attention's results; and the inputs of products, quantised or not.
-  const std::size_t floats = shape.hidden + 2 * shape.query_width() + 2 * shape.key_value_width() +
-                             2 * shape.head_width;
+  const std::size_t floats =
+      shape.hidden + 2 * shape.query_width() + 2 * shape.key_value_width() + 2 * shape.head_width;
   const std::size_t inputs = shape.hidden + shape.query_width() + shape.feed_forward;
   need.compute =
       limits.rows * (floats * sizeof(float) + inputs / k_block * sizeof(ActivationBlock));

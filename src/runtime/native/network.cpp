@@ -17,9 +17,9 @@ namespace paceline::runtime::native {
 namespace {
 
 Error not_native(std::string_view what) {
-  return Error(ErrorCode::unsupported,
-               std::format("{}; the native runtime does not compute this, use --runtime llama",
-                           what));
+  return Error(
+      ErrorCode::unsupported,
+      std::format("{}; the native runtime does not compute this, use --runtime llama", what));
 }
 
 // Reads what the file says and keeps the first thing that is wrong.
@@ -35,9 +35,8 @@ class Reader {
   Result<std::size_t> size(std::string_view name) const {
     const auto value = file_.integer(key(name));
     if (!value || *value == 0 || *value > 1U << 24U) {
-      return fail(ErrorCode::bad_format,
-                  std::format("{} is {}, a size is wanted", key(name),
-                              value ? std::to_string(*value) : "missing"));
+      return fail(ErrorCode::bad_format, std::format("{} is {}, a size is wanted", key(name),
+                                                     value ? std::to_string(*value) : "missing"));
     }
     return static_cast<std::size_t>(*value);
   }
@@ -56,12 +55,12 @@ class Reader {
 
 Result<void> Reader::check_kind() const {
   if (architecture_ != "llama" && architecture_ != "qwen2" && architecture_ != "qwen3") {
-    return not_native(std::format("architecture \"{}\" is none of llama, qwen2 and qwen3",
-                                  architecture_));
+    return not_native(
+        std::format("architecture \"{}\" is none of llama, qwen2 and qwen3", architecture_));
   }
   if (file_.integer(key("expert_count")).value_or(0) > 0) {
-    return not_native(std::format("the file has {} experts per layer",
-                                  *file_.integer(key("expert_count"))));
+    return not_native(
+        std::format("the file has {} experts per layer", *file_.integer(key("expert_count"))));
   }
   if (const auto window = file_.integer(key("attention.sliding_window")).value_or(0); window > 0) {
     return not_native(std::format("attention sees a sliding window of {} tokens", window));
@@ -95,9 +94,10 @@ Result<void> Reader::read_shape(Shape& shape) const {
                                                    shape.heads, shape.key_value_heads));
   }
   if (value_width != shape.head_width || shape.head_width % k_lanes != 0) {
-    return not_native(std::format("heads are {} wide for keys and {} for values, not the same "
-                                  "multiple of {}",
-                                  shape.head_width, value_width, k_lanes));
+    return not_native(
+        std::format("heads are {} wide for keys and {} for values, not the same "
+                    "multiple of {}",
+                    shape.head_width, value_width, k_lanes));
   }
   for (const std::size_t width : {shape.hidden, shape.feed_forward, shape.query_width()}) {
     if (width % k_block != 0) {
@@ -111,9 +111,9 @@ Result<void> Reader::read_rotation(const Shape& shape, Rotation& rotation) {
   const std::size_t turned = static_cast<std::size_t>(
       file_.integer(key("rope.dimension_count")).value_or(shape.head_width));
   if (turned == 0 || turned > shape.head_width || turned % 2 != 0) {
-    return fail(ErrorCode::bad_format, std::format("{} is {}, heads are {} wide",
-                                                   key("rope.dimension_count"), turned,
-                                                   shape.head_width));
+    return fail(ErrorCode::bad_format,
+                std::format("{} is {}, heads are {} wide", key("rope.dimension_count"), turned,
+                            shape.head_width));
   }
   const double base = file_.number(key("rope.freq_base")).value_or(10000.0);
   double factor = 1.0;
@@ -165,8 +165,8 @@ Result<Matrix> Reader::matrix(const std::string& name, std::size_t rows, std::si
   PACELINE_TRY(const GgufTensor* const found, tensor(name, rows, columns));
   const auto format = format_of(found->type);
   if (!format || columns % column_step(*format) != 0) {
-    return not_native(std::format("tensor {} is of type {} with {} columns", name, found->type,
-                                  columns));
+    return not_native(
+        std::format("tensor {} is of type {} with {} columns", name, found->type, columns));
   }
   Matrix result;
   result.format = *format;
@@ -208,9 +208,8 @@ Result<Layer> Reader::layer(std::size_t index, const Shape& shape) {
   }
   const bool norms = file_.find(name("attn_q_norm.weight")) != nullptr;
   if (norms != (architecture_ == "qwen3")) {
-    return fail(ErrorCode::bad_format,
-                std::format("architecture \"{}\" with{} {}", architecture_, norms ? "" : "out",
-                            name("attn_q_norm.weight")));
+    return fail(ErrorCode::bad_format, std::format("architecture \"{}\" with{} {}", architecture_,
+                                                   norms ? "" : "out", name("attn_q_norm.weight")));
   }
   for (const char* part : {"attn_q_norm.weight", "attn_k_norm.weight"}) {
     if (norms) PACELINE_TRY_VOID(check_vector(name(part), shape.head_width));
@@ -239,9 +238,10 @@ Result<Network> Reader::read(std::size_t vocabulary) {
   // A tensor that is not read here would change what the others compute.
   for (const GgufTensor& tensor : file_.tensors()) {
     if (!used_.contains(tensor.name)) {
-      return not_native(std::format("tensor {} is not one of architecture \"{}\" as it is known "
-                                    "here",
-                                    tensor.name, architecture_));
+      return not_native(
+          std::format("tensor {} is not one of architecture \"{}\" as it is known "
+                      "here",
+                      tensor.name, architecture_));
     }
   }
   return network;

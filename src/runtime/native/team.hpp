@@ -3,8 +3,8 @@
 // has taken away holds up the others only with the one unit that it is in.
 #pragma once
 
-#include <atomic>
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>

@@ -24,11 +24,11 @@ struct HeadCache {
   std::uint16_t* values = nullptr;
 };
 
-/// One query: attends to positions 0 to `length - 1`. Positions from `committed` on lie in the cells
-/// `committed + path[i]`, earlier ones in the cell of their number.
+/// One query: attends to positions 0 to `length - 1`. Positions from `committed` on lie in the
+/// cells `committed + path[i]`, earlier ones in the cell of their number.
 struct Query {
-  const float* q = nullptr;             // [width], scaled
-  const std::int32_t* path = nullptr;   // null: cell = position
+  const float* q = nullptr;            // [width], scaled
+  const std::int32_t* path = nullptr;  // null: cell = position
   std::size_t length = 0;
 };
 

@@ -33,7 +33,7 @@ using Integers = std::array<std::uint8_t, k_block>;
 
 // 32 columns of one row as the file has them.
 struct SourceBlock {
-  Integers q{};  // shifted to be 0 or more
+  Integers q{};         // shifted to be 0 or more
   std::uint16_t d = 0;  // half bits; of the super-block in the K types
   std::uint16_t m = 0;
   std::array<std::uint8_t, 2> scales{};  // K types: of the block, or of its halves (6 bits)

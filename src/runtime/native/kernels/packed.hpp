@@ -11,10 +11,10 @@
 
 namespace paceline::runtime::native {
 
-inline constexpr std::size_t k_row_block = 32;  // output rows computed together
-inline constexpr std::size_t k_lanes = 16;      // rows of one group: two groups per row block
-inline constexpr std::size_t k_block = 32;      // input columns of a block
-inline constexpr std::size_t k_super_block = 8; // blocks that share scales in the K types
+inline constexpr std::size_t k_row_block = 32;    // output rows computed together
+inline constexpr std::size_t k_lanes = 16;        // rows of one group: two groups per row block
+inline constexpr std::size_t k_block = 32;        // input columns of a block
+inline constexpr std::size_t k_super_block = 8;   // blocks that share scales in the K types
 inline constexpr std::size_t k_most_columns = 8;  // activation rows of one tile
 
 /// What the kernels read. Of a quantised block the value is d * (q - zero) or d * q + m.
@@ -68,7 +68,8 @@ constexpr int zero_of(Format format) {
 // Offsets inside one block of 32 rows and 32 columns.
 //   nibbles [group 2][word 4][row 16][column 4]: low halves are columns 4 * word + i, high halves
 //           columns 16 + 4 * word + i; bytes of q8: [group][word 8][row][column 4]
-//   high    5 bits: [group][row][column i]: bit 2 * word for the low half, 2 * word + 1 for the high
+//   high    5 bits: [group][row][column i]: bit 2 * word for the low half, 2 * word + 1 for the
+//   high
 //           6 bits: [group][half][row][column i]: bits 2 * word and 2 * word + 1
 //   d, m    f16 [32], or 8-bit scales [32] (6 bits: int8 [half 2][32])
 struct BlockLayout {
@@ -117,8 +118,8 @@ constexpr BlockLayout layout_of(Format format) {
 /// Bytes of one row block with `blocks` blocks per row.
 constexpr std::size_t row_block_bytes(Format format, std::size_t blocks) {
   const BlockLayout layout = layout_of(format);
-  return blocks * layout.bytes + (layout.super_bytes > 0 ? blocks / k_super_block : 0) *
-                                     layout.super_bytes;
+  return blocks * layout.bytes +
+         (layout.super_bytes > 0 ? blocks / k_super_block : 0) * layout.super_bytes;
 }
 /// Where block `block` of a row block begins, and where the scales of its super-block do.
 constexpr std::size_t block_offset(Format format, std::size_t block) {
@@ -135,9 +136,9 @@ constexpr std::size_t super_offset(Format format, std::size_t block) {
 struct ActivationBlock {
   std::array<std::int8_t, k_block> q;  // -127 to 127
   float scale;
-  float sum;                 // scale times the sum of q
-  std::int32_t zero;         // -8 times the sum of q
-  std::int32_t zero_low;     // the same of the first 16
+  float sum;              // scale times the sum of q
+  std::int32_t zero;      // -8 times the sum of q
+  std::int32_t zero_low;  // the same of the first 16
 };
 
 /// Up to eight activation rows, block by block: [block][column]. One of the two is null where no

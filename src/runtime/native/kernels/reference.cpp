@@ -7,9 +7,9 @@
 #include <cstring>
 #include <limits>
 
+#include "runtime/native/kernels/exponential.hpp"
 #include "runtime/native/kernels/half.hpp"
 #include "runtime/native/kernels/kernels.hpp"
-#include "runtime/native/kernels/exponential.hpp"
 #include "runtime/native/kernels/unpack.hpp"
 
 namespace paceline::runtime::native {
@@ -72,7 +72,8 @@ void matmul_float(const std::byte* weights, const ActivationTile& tile, float* o
     for (std::size_t row = 0; row < k_row_block; ++row) {
       float sum = 0.0F;
       for (std::size_t k = 0; k < tile.blocks * k_block; ++k) {
-        sum = std::fma(float_value(format, weights, row, k), tile.values[k * tile.columns + c], sum);
+        sum =
+            std::fma(float_value(format, weights, row, k), tile.values[k * tile.columns + c], sum);
       }
       out[c * stride + row] = sum;
     }
@@ -99,7 +100,8 @@ void quantise(const float* x, std::size_t blocks, ActivationBlock* out, std::siz
 
 void rms_norm(const float* x, const float* weight, float epsilon, std::size_t n, float* out) {
   Lanes squares{};
-  for (std::size_t i = 0; i < n; ++i) squares[i % k_lanes] = std::fma(x[i], x[i], squares[i % k_lanes]);
+  for (std::size_t i = 0; i < n; ++i)
+    squares[i % k_lanes] = std::fma(x[i], x[i], squares[i % k_lanes]);
   const float mean = sum_of(squares) / static_cast<float>(n);
   const float scale = 1.0F / std::sqrt(mean + epsilon);
   for (std::size_t i = 0; i < n; ++i) out[i] = x[i] * scale * weight[i];

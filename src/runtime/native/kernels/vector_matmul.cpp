@@ -8,8 +8,8 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "runtime/native/kernels/vector_matmul.cpp"
-#include "hwy/foreach_target.h"
 #include "hwy/cache_control.h"
+#include "hwy/foreach_target.h"
 #include "hwy/highway.h"
 //
 #include "runtime/native/kernels/lanes-inl.hpp"
@@ -161,9 +161,7 @@ struct Sums<Format::q8> {
 
  private:
   HWY_INLINE static Bytes bottom(Bytes bytes) { return hn::And(bytes, hn::Set(U8(), 15)); }
-  HWY_INLINE static Bytes top(Bytes bytes) {
-    return hn::And(shifted<4>(bytes), hn::Set(U8(), 15));
-  }
+  HWY_INLINE static Bytes top(Bytes bytes) { return hn::And(shifted<4>(bytes), hn::Set(U8(), 15)); }
 };
 
 #else
@@ -177,7 +175,11 @@ struct Sums {
     wide = hn::SumOfMulQuadAccumulate(I32(), low, x_low, wide);
     wide = hn::SumOfMulQuadAccumulate(I32(), high, x_high, wide);
   }
-  HWY_INLINE void settle() {}
+  HWY_INLINE void settle() {
+#if HWY_ARCH_X86
+    asm volatile("" : "+v"(wide.raw));
+#endif
+  }
   HWY_INLINE Ints finish(Ints) { return wide; }
 };
 
@@ -332,7 +334,8 @@ struct Strip<Format::q6_scaled, vectors, columns> {
 
   template <std::size_t half, std::size_t pair>
   HWY_INLINE void add_pair(const std::uint8_t* block, const ActivationBlock* x,
-                           std::size_t first_vector, Sums<k_format> (&block_sums)[vectors][columns]) {
+                           std::size_t first_vector,
+                           Sums<k_format> (&block_sums)[vectors][columns]) {
     Bytes first[vectors];
     Bytes second[vectors];
     HWY_UNROLL(4)
@@ -498,17 +501,15 @@ template <Format format>
 void matmul(const std::byte* packed, const ActivationTile& tile, float* out,
             std::size_t out_stride) {
   const auto* const weights = reinterpret_cast<const std::uint8_t*>(packed);
-  using Function = void (*)(const std::uint8_t*, const ActivationTile&, std::size_t, float*,
-                            std::size_t);
+  using Function =
+      void (*)(const std::uint8_t*, const ActivationTile&, std::size_t, float*, std::size_t);
   static constexpr std::array<Function, 8> functions = {
-      strips<format, 1>,
-      strips<format, 2>,
-      strips<format, 3>,
-      strips<format, 4>,
-      strips<format, k_strip_columns == 8 ? 5 : 1>,
-      strips<format, k_strip_columns == 8 ? 6 : 1>,
-      strips<format, k_strip_columns == 8 ? 7 : 1>,
-      strips<format, k_strip_columns == 8 ? 8 : 1>};
+      strips<format, 1>, strips<format, 2>,
+      strips<format, 3>, strips<format, 4>,
+      strips < format,   k_strip_columns == 8 ? 5 : 1 >,
+      strips < format,   k_strip_columns == 8 ? 6 : 1 >,
+      strips < format,   k_strip_columns == 8 ? 7 : 1 >,
+      strips < format,   k_strip_columns == 8 ? 8 : 1 > };
   // Parts of equal size: 5 columns are 3 and 2, not 4 and 1.
   const std::size_t parts = (tile.columns + k_strip_columns - 1) / k_strip_columns;
   std::size_t first = 0;

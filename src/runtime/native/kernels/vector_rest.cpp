@@ -304,8 +304,7 @@ void attend(const AttendJob& job) {
   std::size_t end_cell = std::min(longest, first + k_chunk);
   if (paths && end_cell > job.committed) end_cell = std::max(end_cell, job.cells);
   // The cells of a pass may lie before this chunk's positions: score from there on.
-  const std::size_t first_cell =
-      paths ? std::min(first, job.committed / k_lanes * k_lanes) : first;
+  const std::size_t first_cell = paths ? std::min(first, job.committed / k_lanes * k_lanes) : first;
   if (end_cell > first_cell && longest > first) score(job, first_cell, end_cell);
 
   std::array<std::size_t, k_most_queries> counts{};
@@ -376,8 +375,8 @@ void merge(Partial& into, float* into_values, const Partial& from, const float* 
   const auto a = exponential(hn::Set(F32(), into.max - largest));
   const auto b = exponential(hn::Set(F32(), from.max - largest));
   into.max = largest;
-  into.weight = hn::GetLane(hn::MulAdd(hn::Set(F32(), into.weight), a,
-                                       hn::Mul(hn::Set(F32(), from.weight), b)));
+  into.weight = hn::GetLane(
+      hn::MulAdd(hn::Set(F32(), into.weight), a, hn::Mul(hn::Set(F32(), from.weight), b)));
   for (std::size_t d = 0; d < width; d += k_width) {
     const auto added = hn::Mul(hn::LoadU(F32(), from_values + d), b);
     hn::StoreU(hn::MulAdd(hn::LoadU(F32(), into_values + d), a, added), F32(), into_values + d);
