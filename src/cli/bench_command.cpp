@@ -105,6 +105,7 @@ record::RuntimeEvidence describe(const runtime::Runtime& runtime) {
 OpenOptions open_options(const BenchOptions& options, std::stop_token stop) {
   OpenOptions open{.offline = options.offline, .stop = std::move(stop)};
   open.load_limit_seconds = std::max(open.load_limit_seconds, options.run_time_limit);
+  if (const auto choice = parse_runtime_choice(options.runtime)) open.runtime = *choice;
   return open;
 }
 
@@ -314,6 +315,11 @@ Result<void> Bench::make_cast() {
   environment.target = cast_.target.evidence;
   PACELINE_TRY(cast_.target_runtime, cast_.target.model->create_runtime(limits_));
   environment.target_runtime = describe(*cast_.target_runtime);
+  for (record::Arm& arm : record_.plan.arms) arm.runtime = environment.target_runtime.name;
+  if (options_.runtime == "auto") {
+    log_info("computing with {}: {}", environment.target_runtime.name,
+             environment.target_runtime.backend);
+  }
   for (const record::Arm& arm : record_.plan.arms) {
     if (has_obstacle(arm)) continue;
     bench::Contender contender{.arm = arm, .target = cast_.target_runtime.get(), .drafter = {}};

@@ -1,6 +1,7 @@
 // The command line of `paceline bench`: names, defaults, ranges, help.
 #include "cli/bench_options.hpp"
 #include "cli/memory_fit.hpp"
+#include "cli/open_model.hpp"
 
 #include <CLI/CLI.hpp>
 
@@ -80,10 +81,7 @@ void add_bench_options(CLI::App& app, BenchOptions& o) {
   app.add_option("--seed", o.sampling.seed, "Seed of sampling and of the order of runs [0]")
       ->group("Workload");
 
-  app.add_option("--runtime", o.runtime, "What computes: llama (any GGUF, through libllama)")
-      ->check(CLI::IsMember({"llama"}))
-      ->capture_default_str()
-      ->group("Machine");
+  add_runtime_option(app, o.runtime)->group("Machine");
   app.add_option("--threads", o.threads, "Threads [the cores of the affinity mask]")
       ->check(CLI::Range(1, 1024))
       ->group("Machine");

@@ -27,7 +27,7 @@ struct BenchOptions {
   std::vector<double> scripted;
   std::optional<double> draft_confidence;
   std::vector<std::string> fixtures;
-  std::string runtime = "llama";
+  std::string runtime = "auto";
   std::size_t threads = 0;
   std::optional<std::size_t> max_context_tokens;
   std::optional<std::uint64_t> memory_limit;  // bytes

@@ -31,7 +31,9 @@ Result<CanaryCast> open_cast(const CanaryOptions& options, std::stop_token stop)
                 "--draft and --lookup are two drafters, the canary looks at one; leave one out");
   }
   CanaryCast cast;
-  auto target = open_model(options.target, {options.offline, stop});
+  PACELINE_TRY(const RuntimeChoice runtime, parse_runtime_choice(options.runtime));
+  const OpenOptions open{.offline = options.offline, .stop = stop, .runtime = runtime};
+  auto target = open_model(options.target, open);
   if (!target) return target.error().in(std::format("target \"{}\"", options.target));
   cast.target = *std::move(target);
   if (options.draft.empty()) return cast;
@@ -39,7 +41,7 @@ Result<CanaryCast> open_cast(const CanaryOptions& options, std::stop_token stop)
     cast.draft = cast.target;
     return cast;
   }
-  auto draft = open_model(options.draft, {options.offline, stop});
+  auto draft = open_model(options.draft, open);
   if (!draft) return draft.error().in(std::format("draft \"{}\"", options.draft));
   PACELINE_TRY_VOID(
       compat::check_vocabularies(cast.target.model->vocabulary(), draft->model->vocabulary()));
@@ -233,6 +235,7 @@ Command add_canary_command(CLI::App& app) {
       ->check(CLI::Range(0.01, 100.0))
       ->capture_default_str();
   command->add_option("--seed", o.seed, "Of the sampled texts")->capture_default_str();
+  add_runtime_option(*command, o.runtime);
   command->add_option("--threads", o.threads, "Threads [the cores of the affinity mask]")
       ->check(CLI::Range(1, 1024));
   command

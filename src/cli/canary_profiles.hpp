@@ -21,6 +21,7 @@ struct CanaryOptions {
   std::string target = "smollm2-135m";
   std::string draft;  // empty: prompt lookup
   bool lookup = false;
+  std::string runtime = "auto";
   std::size_t num_draft_tokens = 3;
   std::string profile = "equality";
   std::string format = "table";

@@ -1,18 +1,23 @@
 #include "cli/open_model.hpp"
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <format>
+#include <functional>
+#include <memory>
 
 #include "bench/deadline.hpp"
 #include "cli/terminal.hpp"
 #include "core/file.hpp"
 #include "core/hash.hpp"
 #include "core/log.hpp"
+#include "core/text.hpp"
 #include "models/models.hpp"
 #include "runtime/llama/llama_memory.hpp"
 #include "runtime/llama/llama_model.hpp"
+#include "runtime/native/native_model.hpp"
 #include "runtime/toy/toy.hpp"
 
 namespace paceline::cli {
@@ -104,6 +109,42 @@ Result<fs::path> fetch_with_progress(const std::string& name, const OpenOptions&
   return models::ensure_model(name, fetch);
 }
 
+Result<RuntimeChoice> parse_runtime_choice(std::string_view word) {
+  if (word == "auto") return RuntimeChoice::automatic;
+  if (word == "native") return RuntimeChoice::native;
+  if (word == "llama") return RuntimeChoice::llama;
+  return fail(
+      ErrorCode::invalid_argument,
+      std::format("runtime \"{}\" is unknown; auto, native and llama are known", escape(word)));
+}
+
+CLI::Option* add_runtime_option(CLI::App& app, std::string& word) {
+  return app
+      .add_option(
+          "--runtime", word,
+          "What computes: native (the CPU runtime of our own, for Llama-like models), llama "
+          "(any GGUF, through libllama), or auto: native where it applies")
+      ->check(CLI::IsMember({"auto", "native", "llama"}))
+      ->capture_default_str();
+}
+
+namespace {
+
+using ModelPointer = std::shared_ptr<const runtime::Model>;
+
+Result<ModelPointer> load_file(const fs::path& path, RuntimeChoice choice,
+                               const std::function<bool(float)>& progress) {
+  if (choice != RuntimeChoice::llama) {
+    auto model = runtime::load_native_model(path, {.progress = progress});
+    if (model || choice == RuntimeChoice::native) return model;
+    if (model.error().code != ErrorCode::unsupported) return model;
+    log_info("{}", model.error().message);
+  }
+  return runtime::load_llama_model(path, {.progress = progress});
+}
+
+}  // namespace
+
 Result<OpenedModel> open_model(const std::string& name, const OpenOptions& options) {
   if (runtime::is_toy_name(name)) {
     PACELINE_TRY(const auto toy, runtime::parse_toy_name(name));
@@ -117,15 +158,14 @@ Result<OpenedModel> open_model(const std::string& name, const OpenOptions& optio
   double percent = 0;
   const bench::Deadline deadline(std::chrono::duration<double>(options.load_limit_seconds),
                                  options.stop);
-  runtime::LlamaLoadOptions load;
-  load.progress = [&](float part) {
+  const auto on_progress = [&](float part) {
     percent = 100 * static_cast<double>(part);
     if (std::chrono::steady_clock::now() - start > std::chrono::seconds(1)) {
       progress.show(std::format("loading {}: {:.0f} %", path.filename().string(), percent));
     }
     return !deadline.token().stop_requested();
   };
-  auto model = runtime::load_llama_model(path, load);
+  auto model = load_file(path, options.runtime, on_progress);
   if (!model && model.error().code == ErrorCode::cancelled && deadline.expired()) {
     return fail(
         ErrorCode::timed_out,
@@ -147,6 +187,11 @@ Result<std::unique_ptr<runtime::MemoryEstimator>> open_memory_estimator(
     return runtime::make_toy_memory_estimator(toy);
   }
   PACELINE_TRY(const fs::path path, fetch_with_progress(name, options));
+  if (options.runtime != RuntimeChoice::llama) {
+    auto native = runtime::open_native_memory_estimator(path);
+    if (native || options.runtime == RuntimeChoice::native) return native;
+    if (native.error().code != ErrorCode::unsupported) return native;
+  }
   return runtime::open_llama_memory_estimator(path);
 }
 

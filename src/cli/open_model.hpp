@@ -5,10 +5,16 @@
 #include <memory>
 #include <stop_token>
 #include <string>
+#include <string_view>
 
 #include "core/result.hpp"
 #include "record/record.hpp"
 #include "runtime/runtime.hpp"
+
+namespace CLI {
+class App;
+class Option;
+}  // namespace CLI
 
 namespace paceline::cli {
 
@@ -17,14 +23,24 @@ struct OpenedModel {
   record::ModelEvidence evidence;
 };
 
+/// What computes a model that is a file: native where it applies and else llama, or one of them.
+enum class RuntimeChoice { automatic, native, llama };
+
+/// "auto", "native" or "llama". Error: invalid_argument.
+Result<RuntimeChoice> parse_runtime_choice(std::string_view word);
+
+/// --runtime. Returns the option for its group.
+CLI::Option* add_runtime_option(CLI::App& app, std::string& word);
+
 struct OpenOptions {
   bool offline = false;
   std::stop_token stop = {};
   double load_limit_seconds = 300;
+  RuntimeChoice runtime = RuntimeChoice::automatic;
 };
 
 /// toy:..., a known name (fetched where it is missing, never with offline), or a path.
-/// Progress goes to stderr.
+/// Progress goes to stderr, and why native was not chosen automatically.
 Result<OpenedModel> open_model(const std::string& name, const OpenOptions& options);
 
 /// The sizes of a model, by the same names, without loading it.

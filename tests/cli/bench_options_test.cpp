@@ -60,7 +60,7 @@ TEST(Arms, ArePlainAndLookupByDefault) {
   EXPECT_EQ(arms[1].kind, ArmKind::lookup);
   EXPECT_EQ(arms[1].num_draft_tokens, 3U);
   EXPECT_EQ(arms[1].baseline, "plain");
-  EXPECT_EQ(arms[1].runtime, "llama");
+  EXPECT_EQ(arms[1].runtime, "auto");
 }
 
 TEST(Arms, ThatAreAskedForReplaceTheDefault) {

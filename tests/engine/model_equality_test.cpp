@@ -16,7 +16,11 @@
 #include "draft/scripted.hpp"
 #include "engine/engine.hpp"
 #include "support/matchers.hpp"
+#ifdef PACELINE_NATIVE
+#include "support/native_model.hpp"
+#else
 #include "support/real_model.hpp"
+#endif
 #include "workload/fixture.hpp"
 
 namespace paceline::engine {
@@ -35,16 +39,22 @@ constexpr std::size_t k_sampled_depths[] = {1, 3, 7};
 #endif
 constexpr std::size_t k_greedy_depths[] = {1, 3, 7};
 
+#ifdef PACELINE_NATIVE
+using RealModel = test::NativeSmolLm2;
+#else
+using RealModel = test::SmolLm2;
+#endif
+
 struct Case {
   std::string id;
   std::vector<Token> prompt;
   std::map<double, std::vector<Token>> plain;  // by temperature
 };
 
-class ModelEquality : public test::SmolLm2 {
+class ModelEquality : public RealModel {
  protected:
   void SetUp() override {
-    SmolLm2::SetUp();
+    RealModel::SetUp();
     if (testing::Test::HasFatalFailure() || testing::Test::IsSkipped()) return;
     for (const auto content_class : workload::all_classes()) {
       const auto fixture =

@@ -264,7 +264,8 @@ void check_random_rounds(const Model& model, std::size_t rounds, std::size_t mos
     ASSERT_EQ(session.length(), plain.length());
   }
   const auto counters = session.runtime().counters();
-  EXPECT_EQ(counters.replayed_rows > 0, leaves > 1);
+  const bool replays = leaves > 1 && session.runtime().info().name == "llama";
+  EXPECT_EQ(counters.replayed_rows > 0, replays);
 }
 
 void check_sequences(const Model& model, std::size_t sequences, std::size_t rounds,

@@ -25,9 +25,7 @@ using Weights = TinyModel::Weights;
 
 // Of TINY. Rows of 64 and not of 32: ggml 0.27 on processors with AMX gives NaN for quantised
 // matrices whose rows are one block long.
-constexpr std::int64_t k_width = 64;
-constexpr std::int64_t k_feed_forward = 128;
-constexpr std::int64_t k_heads = 2;  // one for keys and values
+constexpr std::int64_t k_width = 64;  // of recurrent models
 constexpr std::size_t k_tensor_memory = 64u << 20u;
 
 ggml_type to_ggml(Weights weights) {
@@ -42,6 +40,18 @@ ggml_type to_ggml(Weights weights) {
       return GGML_TYPE_Q4_1;
     case Weights::q8_0:
       return GGML_TYPE_Q8_0;
+    case Weights::bf16:
+      return GGML_TYPE_BF16;
+    case Weights::q5_0:
+      return GGML_TYPE_Q5_0;
+    case Weights::q5_1:
+      return GGML_TYPE_Q5_1;
+    case Weights::q4_k:
+      return GGML_TYPE_Q4_K;
+    case Weights::q5_k:
+      return GGML_TYPE_Q5_K;
+    case Weights::q6_k:
+      return GGML_TYPE_Q6_K;
   }
   return GGML_TYPE_F32;
 }
@@ -226,20 +236,46 @@ std::string block(std::size_t layer, std::string_view name) {
   return std::format("blk.{}.{}", layer, name);
 }
 
-void add_attention_layer(RandomTensors& tensors, std::size_t layer, bool norms_behind) {
-  const std::int64_t head_width = k_width / k_heads;
-  tensors.vector(block(layer, "attn_norm.weight"), k_width);
-  tensors.matrix(block(layer, "attn_q.weight"), k_width, k_width, 2.0);
-  tensors.matrix(block(layer, "attn_k.weight"), k_width, head_width, 2.0);
-  tensors.matrix(block(layer, "attn_v.weight"), k_width, head_width);
-  tensors.matrix(block(layer, "attn_output.weight"), k_width, k_width);
-  tensors.vector(block(layer, "ffn_norm.weight"), k_width);
-  tensors.matrix(block(layer, "ffn_gate.weight"), k_width, k_feed_forward);
-  tensors.matrix(block(layer, "ffn_up.weight"), k_width, k_feed_forward);
-  tensors.matrix(block(layer, "ffn_down.weight"), k_feed_forward, k_width);
-  if (norms_behind) {
-    tensors.vector(block(layer, "post_attention_norm.weight"), k_width);
-    tensors.vector(block(layer, "post_ffw_norm.weight"), k_width);
+// The sizes of a model with attention, as the builder counts.
+struct Widths {
+  std::int64_t model;
+  std::int64_t feed_forward;
+  std::int64_t heads;
+  std::int64_t key_value_heads;
+
+  explicit Widths(const TinyModel& tiny)
+      : model(static_cast<std::int64_t>(tiny.width)),
+        feed_forward(static_cast<std::int64_t>(tiny.feed_forward)),
+        heads(static_cast<std::int64_t>(tiny.heads)),
+        key_value_heads(static_cast<std::int64_t>(tiny.key_value_heads)) {}
+  std::int64_t head() const { return model / heads; }
+  std::int64_t key_value() const { return key_value_heads * head(); }
+};
+
+void add_attention_layer(RandomTensors& tensors, std::size_t layer, const Widths& widths,
+                         TinyModel::Kind kind) {
+  using Kind = TinyModel::Kind;
+  tensors.vector(block(layer, "attn_norm.weight"), widths.model);
+  tensors.matrix(block(layer, "attn_q.weight"), widths.model, widths.model, 2.0);
+  tensors.matrix(block(layer, "attn_k.weight"), widths.model, widths.key_value(), 2.0);
+  tensors.matrix(block(layer, "attn_v.weight"), widths.model, widths.key_value());
+  tensors.matrix(block(layer, "attn_output.weight"), widths.model, widths.model);
+  tensors.vector(block(layer, "ffn_norm.weight"), widths.model);
+  tensors.matrix(block(layer, "ffn_gate.weight"), widths.model, widths.feed_forward);
+  tensors.matrix(block(layer, "ffn_up.weight"), widths.model, widths.feed_forward);
+  tensors.matrix(block(layer, "ffn_down.weight"), widths.feed_forward, widths.model);
+  if (kind == Kind::sliding_window) {
+    tensors.vector(block(layer, "post_attention_norm.weight"), widths.model);
+    tensors.vector(block(layer, "post_ffw_norm.weight"), widths.model);
+  }
+  if (kind == Kind::biased) {
+    tensors.vector(block(layer, "attn_q.bias"), widths.model, 0.0, 0.5);
+    tensors.vector(block(layer, "attn_k.bias"), widths.key_value(), 0.0, 0.5);
+    tensors.vector(block(layer, "attn_v.bias"), widths.key_value(), 0.0, 0.5);
+  }
+  if (kind == Kind::normed) {
+    tensors.vector(block(layer, "attn_q_norm.weight"), widths.head());
+    tensors.vector(block(layer, "attn_k_norm.weight"), widths.head());
   }
 }
 
@@ -265,6 +301,10 @@ std::string architecture_of(TinyModel::Kind kind) {
     case TinyModel::Kind::dense:
     case TinyModel::Kind::encoder:
       return "llama";
+    case TinyModel::Kind::biased:
+      return "qwen2";
+    case TinyModel::Kind::normed:
+      return "qwen3";
     case TinyModel::Kind::sliding_window:
       return "gemma2";
     case TinyModel::Kind::recurrent:
@@ -288,14 +328,18 @@ void set_metadata(Builder& builder, const TinyModel& model) {
 Builder build_tiny(const TinyModel& model) {
   using Kind = TinyModel::Kind;
   Builder builder(architecture_of(model.kind));
-  describe(builder, model.name, model.context, model.layers, k_width);
+  const Widths widths(model);
+  const std::int64_t width = model.kind == Kind::recurrent ? k_width : widths.model;
+  describe(builder, model.name, model.context, model.layers, width);
   add_vocabulary(builder, model.vocabulary);
   const auto vocabulary = static_cast<std::int64_t>(model.vocabulary.size());
   RandomTensors tensors(builder, model.seed, to_ggml(model.weights));
-  tensors.matrix("token_embd.weight", k_width, vocabulary, std::sqrt(double{k_width}));
-  tensors.vector("output_norm.weight", k_width);
-  if (model.kind != Kind::sliding_window) {
-    tensors.matrix("output.weight", k_width, vocabulary, 3.0);
+  // A tied head turns the embedding's size into the logits'.
+  const double spread = std::sqrt(static_cast<double>(width));
+  tensors.matrix("token_embd.weight", width, vocabulary, model.tied ? 3.0 : spread);
+  tensors.vector("output_norm.weight", width);
+  if (model.kind != Kind::sliding_window && !model.tied) {
+    tensors.matrix("output.weight", width, vocabulary, 3.0);
   }
   if (model.kind == Kind::recurrent) {
     builder.set("feed_forward_length", std::size_t{0});
@@ -308,7 +352,15 @@ Builder build_tiny(const TinyModel& model) {
     for (std::size_t layer = 0; layer < model.layers; ++layer) add_recurrent_layer(tensors, layer);
     return builder;
   }
-  describe_attention(builder, k_heads, 1, k_width / k_heads, k_feed_forward);
+  describe_attention(builder, widths.heads, widths.key_value_heads, widths.head(),
+                     widths.feed_forward);
+  if (model.rope_scale != 0.0F) {
+    gguf_set_val_str(builder.gguf(),
+                     std::format("{}.rope.scaling.type", architecture_of(model.kind)).c_str(),
+                     "linear");
+    builder.set("rope.scaling.factor", model.rope_scale);
+  }
+  if (model.rope_divisors) tensors.vector("rope_freqs.weight", widths.head() / 2, 3.0, 0.5);
   if (model.kind == Kind::encoder) builder.set("attention.causal", false);
   if (model.kind == Kind::sliding_window) {
     builder.set("attention.sliding_window", model.window);
@@ -316,7 +368,7 @@ Builder build_tiny(const TinyModel& model) {
     builder.set("final_logit_softcapping", 30.0F);
   }
   for (std::size_t layer = 0; layer < model.layers; ++layer) {
-    add_attention_layer(tensors, layer, model.kind == Kind::sliding_window);
+    add_attention_layer(tensors, layer, widths, model.kind);
   }
   set_metadata(builder, model);
   return builder;

@@ -45,11 +45,13 @@ GgufVocabulary small_vocabulary();
 struct TinyModel {
   enum class Kind {
     dense,           // llama
+    biased,          // qwen2: biases on queries, keys and values
+    normed,          // qwen3: norms on queries and keys
     sliding_window,  // gemma2: first layer sees `window` tokens, second all
     recurrent,       // mamba
     encoder,         // bert's word for "not causal" on llama's tensors; only for refusals
   };
-  enum class Weights { f32, f16, q4_0, q4_1, q8_0 };
+  enum class Weights { f32, f16, bf16, q8_0, q4_0, q4_1, q5_0, q5_1, q4_k, q5_k, q6_k };
 
   Kind kind = Kind::dense;
   Weights weights = Weights::f32;  // quantised ones round small differences away
@@ -57,6 +59,14 @@ struct TinyModel {
   std::size_t context = 512;
   std::size_t window = 8;
   std::size_t layers = 2;
+  // Not of recurrent models. The K types of weights want multiples of 256.
+  std::size_t width = 64;
+  std::size_t feed_forward = 128;
+  std::size_t heads = 2;
+  std::size_t key_value_heads = 1;
+  bool tied = false;           // the embedding is the head as well
+  float rope_scale = 0.0F;     // linear; 0: none
+  bool rope_divisors = false;  // Llama 3's tensor of divisors
   std::string name = "tiny";
   GgufVocabulary vocabulary = small_vocabulary();
   /// Keys that are set last, in place of others.

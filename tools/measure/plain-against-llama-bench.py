@@ -30,7 +30,7 @@ def llama_bench(model: str, threads: int) -> float:
 def paceline(program: str, model: str, threads: int, prompt: str) -> tuple[float, float]:
     """Decode rate (median of four plain samples) and the share of the time outside the runtime."""
     command = [program, "bench", "--target", model, "--control", "--fixture", prompt, "--max-tokens", str(TOKENS),
-               "--threads", str(threads), "--baseline-runs", "2", "--format", "json", "-o", "-"]
+               "--runtime", "llama", "--threads", str(threads), "--baseline-runs", "2", "--format", "json", "-o", "-"]
     out = subprocess.run(command, capture_output=True, text=True)
     if out.returncode not in (0, 10, 11):
         sys.exit(f"paceline ended with {out.returncode}: {out.stderr}")

@@ -41,25 +41,11 @@ Result<std::uint64_t> check_is_file(const std::filesystem::path& path) {
   return bytes;
 }
 
-// Bytes of a tensor, nothing for formats that this ggml does not know.
-std::optional<std::uint64_t> tensor_bytes(const GgufTensor& tensor) {
-  if (tensor.type >= GGML_TYPE_COUNT) return std::nullopt;
-  const auto type = static_cast<ggml_type>(tensor.type);
-  const auto block = static_cast<std::uint64_t>(std::max<std::int64_t>(ggml_blck_size(type), 0));
-  if (block == 0 || ggml_type_size(type) == 0) return std::nullopt;  // removed formats
-  std::uint64_t elements = 1;                                        // the header bounds it
-  for (const std::uint64_t extent : tensor.extents) elements *= extent;
-  const std::uint64_t blocks = elements / block;
-  const std::uint64_t size = ggml_type_size(type);
-  if (blocks > std::numeric_limits<std::uint64_t>::max() / size) return std::nullopt;
-  return blocks * size;
-}
-
 Result<void> check_not_cut(const GgufHeader& header, const std::filesystem::path& path,
                            std::uint64_t file_bytes) {
   std::uint64_t end = 0;
   for (const GgufTensor& tensor : header.tensors()) {
-    const auto bytes = tensor_bytes(tensor);
+    const auto bytes = gguf_tensor_bytes(tensor);
     if (!bytes) {
       return fail(
           ErrorCode::bad_format,
@@ -93,7 +79,7 @@ std::uint64_t count_parameters(const GgufHeader& header) {
 
 std::uint64_t count_tensor_bytes(const GgufHeader& header) {
   std::uint64_t bytes = 0;
-  for (const GgufTensor& tensor : header.tensors()) bytes += tensor_bytes(tensor).value_or(0);
+  for (const GgufTensor& tensor : header.tensors()) bytes += gguf_tensor_bytes(tensor).value_or(0);
   return bytes;
 }
 
@@ -150,6 +136,19 @@ void read_description(const GgufHeader& header, GgufSummary& summary) {
 }
 
 }  // namespace
+
+std::optional<std::uint64_t> gguf_tensor_bytes(const GgufTensor& tensor) {
+  if (tensor.type >= GGML_TYPE_COUNT) return std::nullopt;
+  const auto type = static_cast<ggml_type>(tensor.type);
+  const auto block = static_cast<std::uint64_t>(std::max<std::int64_t>(ggml_blck_size(type), 0));
+  if (block == 0 || ggml_type_size(type) == 0) return std::nullopt;  // removed formats
+  std::uint64_t elements = 1;                                        // the header bounds it
+  for (const std::uint64_t extent : tensor.extents) elements *= extent;
+  const std::uint64_t blocks = elements / block;
+  const std::uint64_t size = ggml_type_size(type);
+  if (blocks > std::numeric_limits<std::uint64_t>::max() / size) return std::nullopt;
+  return blocks * size;
+}
 
 Result<GgufSummary> read_gguf_summary(const std::filesystem::path& path) {
   PACELINE_TRY(GgufModelFile model, read_gguf_model(path));

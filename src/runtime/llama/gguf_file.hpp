@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,9 @@ struct GgufSummary {
   bool causal = true;      // false: an encoder
   bool recurrent = false;  // has keys of layers with recurrent state
 };
+
+/// Bytes of a tensor; nothing for formats that this ggml does not know.
+std::optional<std::uint64_t> gguf_tensor_bytes(const GgufTensor& tensor);
 
 /// Reads the metadata of `path` and, where it is one shard of a split model, of all others.
 /// Errors: not_found (file or shard missing), bad_format (not GGUF, damaged, or shorter than its

@@ -269,6 +269,15 @@ std::optional<std::uint64_t> GgufHeader::integer(std::string_view key) const {
   return static_cast<std::uint64_t>(*number);
 }
 
+std::optional<double> GgufHeader::number(std::string_view key) const {
+  const Value* value = find(key, false);
+  if (value == nullptr) return std::nullopt;
+  if (value->type == GgufType::f32) return static_cast<double>(load<float>(value->bytes));
+  if (value->type == GgufType::f64) return load<double>(value->bytes);
+  if (const auto whole = integer(key)) return static_cast<double>(*whole);
+  return std::nullopt;
+}
+
 std::optional<bool> GgufHeader::boolean(std::string_view key) const {
   const Value* value = find(key, false);
   if (value == nullptr || value->type != GgufType::boolean) return std::nullopt;

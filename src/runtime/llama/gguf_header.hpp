@@ -55,6 +55,7 @@ class GgufHeader {
   /// Nothing where the key is missing or holds another type. Integers may have any width; negative
   /// ones give nothing.
   std::optional<std::uint64_t> integer(std::string_view key) const;
+  std::optional<double> number(std::string_view key) const;  // f32, f64 or integer
   std::optional<bool> boolean(std::string_view key) const;
   std::optional<std::string_view> string(std::string_view key) const;
   std::vector<std::string_view> strings(std::string_view key) const;
