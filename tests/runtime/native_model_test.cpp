@@ -31,13 +31,9 @@ TEST_F(NativeSmolLm2, TreeRowsEqualTheChainOfTheirPath) { check_tree_rows(model(
 TEST_F(NativeSmolLm2, EveryAcceptedPathContinuesAsPlainDecoding) {
   check_every_path(model(), 10, branching_tree(model(), 5));
 }
-TEST_F(NativeSmolLm2, RoundsOfTreesEqualPlainDecoding) {
-  check_random_rounds(model(), 8, 7, 3, 1);
-}
+TEST_F(NativeSmolLm2, RoundsOfTreesEqualPlainDecoding) { check_random_rounds(model(), 8, 7, 3, 1); }
 TEST_F(NativeSmolLm2, SequencesInOneBatchEqualSingleRuns) { check_sequences(model(), 3, 3, 1); }
-TEST_F(NativeSmolLm2, TruncatedSequencesContinueAsPlainDecoding) {
-  check_truncate(model(), 20, 1);
-}
+TEST_F(NativeSmolLm2, TruncatedSequencesContinueAsPlainDecoding) { check_truncate(model(), 20, 1); }
 TEST_F(NativeSmolLm2, ForksContinueAsPlainDecoding) { check_fork(model(), 20); }
 TEST_F(NativeSmolLm2, FeaturesLeaveLogitsAsTheyAre) { check_features(model(), 8); }
 
