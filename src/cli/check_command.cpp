@@ -34,6 +34,7 @@ struct CheckOptions {
   std::string draft;
   std::string draft_artifact_sha256;
   std::string format = "table";
+  std::string runtime = "auto";
   std::optional<std::size_t> max_context_tokens;
   std::size_t num_draft_tokens = 3;
   std::optional<std::uint64_t> memory_limit;
@@ -116,11 +117,9 @@ Result<void> verify_artifact(const CheckOptions& options, const compat::Candidat
 
 /// Sizes of models that were read without complaint. The probe has opened the same sizes in its
 /// child process, so libllama does not break off here.
-Result<compat::MemoryCheck> size_models(const CheckOptions& options, const OpenOptions& open) {
+Result<compat::MemoryCheck> size_models(const CheckOptions& options, std::size_t context,
+                                        const OpenOptions& open) {
   PACELINE_TRY(auto fit, MemoryFit::open(options.target, options.memory_limit, open));
-  PACELINE_TRY(const std::size_t context,
-               choose_context(options.max_context_tokens, !options.draft.empty(),
-                              fit.target().trained_context));
   if (!options.draft.empty()) PACELINE_TRY_VOID(fit.add_draft(options.draft));
   return fit.check(usual_limits(context, options.num_draft_tokens, 0));
 }
@@ -136,8 +135,10 @@ Result<void> add_memory(const CheckOptions& options, const OpenOptions& open,
     return {};
   }
   if (!check.usable()) return {};
-  auto sized = size_models(options, open);
-  if (!sized && sized.error().code == ErrorCode::invalid_argument) return sized.error();
+  PACELINE_TRY(const std::size_t context,
+               choose_context(options.max_context_tokens, check.draft.has_value(),
+                              check.target.trained_context));
+  auto sized = size_models(options, context, open);
   if (!sized && sized.error().code == ErrorCode::cancelled) return sized.error();
   if (sized) {
     check.memory = *std::move(sized);
@@ -157,7 +158,8 @@ Result<void> print(const Check& check, const CheckOptions& options) {
 }
 
 Result<int> check_models(const CheckOptions& options, std::stop_token stop) {
-  const OpenOptions open{options.offline, stop};
+  PACELINE_TRY(const RuntimeChoice runtime, parse_runtime_choice(options.runtime));
+  const OpenOptions open{.offline = options.offline, .stop = stop, .runtime = runtime};
   PACELINE_TRY(compat::Candidate target, read_named(options.target, open));
   std::optional<compat::Candidate> draft;
   if (options.draft.empty()) {
@@ -241,6 +243,7 @@ Command add_check_command(CLI::App& app) {
       ->add_option("--num-draft-tokens,-n", options->num_draft_tokens, "Deepest round to size for")
       ->check(CLI::Range(0, 64))
       ->capture_default_str();
+  add_runtime_option(*command, options->runtime);
   add_memory_limit(*command, options->memory_limit);
   command->add_option("--format", options->format, "table or json [table]")
       ->check(CLI::IsMember({"table", "json"}));

@@ -17,7 +17,7 @@ namespace paceline::cli {
 namespace {
 
 constexpr std::size_t k_pass_rows = 512;
-constexpr std::size_t k_pass_results = 32;  // rows of a pass whose logits are kept, at least
+constexpr std::size_t k_longest_context = std::size_t{1} << 24;  // of --max-context-tokens
 
 }  // namespace
 
@@ -41,7 +41,7 @@ runtime::RuntimeLimits usual_limits(std::size_t context, std::size_t deepest, st
   return {.sequences = 1,
           .context = context,
           .rows = k_pass_rows,
-          .results = std::max(k_pass_results, deepest + 1),
+          .results = deepest + 1,
           .leaves = 1,
           .threads = threads,
           .features = false};
@@ -73,6 +73,10 @@ Result<MemoryFit> MemoryFit::open(const std::string& target, std::optional<std::
 }
 
 Result<void> MemoryFit::add_draft(const std::string& name) {
+  if (name == models_.front().name) {
+    models_.push_back(models_.front());
+    return {};
+  }
   auto estimator = open_memory_estimator(name, options_);
   if (!estimator) return estimator.error().in(std::format("draft \"{}\"", name));
   models_.push_back({name, *std::move(estimator)});
@@ -110,12 +114,13 @@ Result<compat::FitReport> MemoryFit::judge(const runtime::RuntimeLimits& limits)
 Result<std::size_t> MemoryFit::largest_context(const runtime::RuntimeLimits& limits,
                                                std::size_t count) const {
   const std::size_t trained = target().trained_context;
-  return compat::largest_context(trained > 0 ? trained : limits.context, free(),
-                                 [&](std::size_t context) {
-                                   runtime::RuntimeLimits other = limits;
-                                   other.context = context;
-                                   return needs(other, count);
-                                 });
+  return compat::largest_context(
+      trained > 0 ? std::min(trained, k_longest_context) : limits.context, free(),
+      [&](std::size_t context) {
+        runtime::RuntimeLimits other = limits;
+        other.context = context;
+        return needs(other, count);
+      });
 }
 
 Result<compat::MemoryCheck> MemoryFit::check(const runtime::RuntimeLimits& limits) const {

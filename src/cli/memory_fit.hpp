@@ -59,7 +59,7 @@ class MemoryFit {
  private:
   struct Sized {
     std::string name;
-    std::unique_ptr<runtime::MemoryEstimator> estimator;
+    std::shared_ptr<const runtime::MemoryEstimator> estimator;
   };
 
   /// Sizes of the first `count` models. A draft's context is cut to what it was trained for; a

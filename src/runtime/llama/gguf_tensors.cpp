@@ -43,6 +43,7 @@ class Mapping {
     if (start_ != nullptr) ::munmap(start_, bytes_);
   }
   std::byte* start() const { return start_; }
+  std::size_t bytes() const { return bytes_; }
 
  private:
   Mapping(std::byte* start, std::size_t bytes) : start_(start), bytes_(bytes) {}
@@ -104,13 +105,26 @@ const MappedTensor* GgufTensors::find(std::string_view name) const {
   return found == tensors_.end() ? nullptr : &*found;
 }
 
+void GgufTensors::release() const {
+  for (const Mapping& mapping : impl_->mappings) {
+    ::madvise(mapping.start(), mapping.bytes(), MADV_DONTNEED);
+  }
+}
+
 void GgufTensors::release(const MappedTensor& tensor) const {
-  // Whole pages only; what the neighbours share stays.
-  const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
-  const auto begin = reinterpret_cast<std::uintptr_t>(tensor.data.data());
-  const std::uintptr_t first = (begin + page - 1) / page * page;
-  const std::uintptr_t end = (begin + tensor.data.size()) / page * page;
-  if (first < end) ::madvise(reinterpret_cast<void*>(first), end - first, MADV_DONTNEED);
+  // A fault maps what the page cache holds around it too (Linux 6.18: up to 2 MiB), also pages of
+  // neighbours that were released before. So the range is wider than the tensor; what a neighbour
+  // still needs of it is mapped again.
+  constexpr std::size_t k_around = std::size_t{2} << 20;
+  for (const Mapping& mapping : impl_->mappings) {
+    const std::byte* const begin = tensor.data.data();
+    if (begin < mapping.start() || begin >= mapping.start() + mapping.bytes()) continue;
+    const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+    const auto offset = static_cast<std::size_t>(begin - mapping.start());
+    const std::size_t first = (offset - std::min(offset, k_around)) / page * page;
+    const std::size_t end = std::min(mapping.bytes(), offset + tensor.data.size() + k_around);
+    ::madvise(mapping.start() + first, end - first, MADV_DONTNEED);
+  }
 }
 
 std::optional<std::uint64_t> GgufTensors::integer(std::string_view key) const {

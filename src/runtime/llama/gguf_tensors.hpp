@@ -36,6 +36,8 @@ class GgufTensors {
   const std::vector<MappedTensor>& tensors() const { return tensors_; }
   /// Null where there is none.
   const MappedTensor* find(std::string_view name) const;
+  /// Gives all pages back, likewise.
+  void release() const;
   /// Gives the tensor's pages back to the system; reading it again reads the file again.
   void release(const MappedTensor& tensor) const;
 

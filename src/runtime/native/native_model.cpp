@@ -1,5 +1,6 @@
 #include "runtime/native/native_model.hpp"
 
+#include <algorithm>
 #include <format>
 #include <string>
 #include <utility>
@@ -51,7 +52,11 @@ class NativeMemoryEstimator final : public MemoryEstimator {
                         const GgufTensors& file)
       : described_(std::move(described)),
         network_(std::move(network)),
-        weights_(native::packed_bytes(network_, file)) {}
+        weights_(native::packed_bytes(network_, file)) {
+    for (const MappedTensor& tensor : file.tensors()) {
+      largest_tensor_ = std::max<std::uint64_t>(largest_tensor_, tensor.data.size());
+    }
+  }
 
   const ModelInfo& info() const override { return described_->info(); }
 
@@ -59,7 +64,9 @@ class NativeMemoryEstimator final : public MemoryEstimator {
     auto need = native::memory_need(network_, limits);
     if (!need) return need.error().in(std::format("sizing \"{}\"", info().path));
     need->weights = weights_;
-    need->droppable = info().file_bytes;
+    // One tensor at a time is read while the weights are packed, before the cache is there.
+    const std::uint64_t later = need->kv + need->compute + need->results;
+    need->droppable = largest_tensor_ - std::min(largest_tensor_, later);
     return std::vector<MemoryNeed>{*need};
   }
 
@@ -67,6 +74,7 @@ class NativeMemoryEstimator final : public MemoryEstimator {
   std::shared_ptr<const Model> described_;
   native::Network network_;  // without weights
   std::uint64_t weights_;
+  std::uint64_t largest_tensor_ = 0;
 };
 
 Error named(const std::filesystem::path& path, const Error& error) {

@@ -383,6 +383,7 @@ Result<void> pack_weights(Network& network, const GgufTensors& file, const PackO
   Packer packer(network, file);
   PACELINE_TRY(network.memory, Memory::allocate(packer.place(nullptr), true, "the weights"));
   packer.place(network.memory.data());
+  file.release();  // copying the vectors has mapped much of the file
   if (!packer.pack(options)) return fail(ErrorCode::cancelled, "loading was cancelled");
   return {};
 }
