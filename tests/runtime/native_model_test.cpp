@@ -22,6 +22,8 @@ namespace {
 using runtime::Row;
 using runtime::Wants;
 
+TEST_F(NativeSmolLm2, NamesTheTypeOfItsWeights) { EXPECT_EQ(model().info().file_type, "Q4_1"); }
+
 TEST_F(NativeSmolLm2, RowsDoNotDependOnTheWidth) {
   check_widths(model(), 17, 16);
   check_widths(model(), 300, 13, 2);

@@ -125,6 +125,7 @@ void read_description(const GgufHeader& header, GgufSummary& summary) {
   const auto number = [&](std::string_view key) -> std::size_t {
     return header.integer(std::format("{}.{}", summary.architecture, key)).value_or(0);
   };
+  summary.file_type = header.integer("general.file_type");
   summary.layers = number("block_count");
   summary.hidden = number("embedding_length");
   summary.trained_context = number("context_length");

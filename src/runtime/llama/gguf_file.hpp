@@ -21,7 +21,8 @@ struct GgufSummary {
   std::uint64_t tensor_bytes = 0;
   std::string name;
   std::string architecture;
-  std::string tokenizer;  // tokenizer.ggml.model; empty where there is none
+  std::string tokenizer;                   // tokenizer.ggml.model; empty where there is none
+  std::optional<std::uint64_t> file_type;  // general.file_type
   std::size_t layers = 0;
   std::size_t hidden = 0;
   std::size_t trained_context = 0;

@@ -117,13 +117,18 @@ Result<llama_model_ptr> load(const GgufSummary& summary, const LlamaLoadOptions&
   return model;
 }
 
+constexpr std::uint64_t k_file_type_guessed = LLAMA_FTYPE_GUESSED;
+
 ModelInfo describe(const std::filesystem::path& path, const GgufSummary& summary,
                    const llama_model* model) {
   ModelInfo info;
   info.name = summary.name.empty() ? path.stem().string() : summary.name;
   info.path = path.string();
   info.architecture = summary.architecture;
-  info.file_type = file_type_name(model);
+  // Without its weights a model does not know its type.
+  info.file_type = summary.file_type && *summary.file_type < k_file_type_guessed
+                       ? file_type_name(static_cast<llama_ftype>(*summary.file_type))
+                       : file_type_name(llama_model_ftype(model));
   info.parameters = summary.parameters;
   info.file_bytes = summary.file_bytes;
   info.layers = summary.layers;

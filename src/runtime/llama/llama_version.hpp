@@ -44,8 +44,8 @@ inline std::int32_t output_embedding_size(const llama_model* model) {
 }
 
 /// "Q4_1": the file type's name without its kind of guess.
-inline std::string file_type_name(const llama_model* model) {
-  const char* name = llama_ftype_name(llama_model_ftype(model));
+inline std::string file_type_name(llama_ftype type) {
+  const char* name = llama_ftype_name(type);
   return name != nullptr ? name : "unknown";
 }
 
