@@ -44,6 +44,22 @@ struct Output {
   bool keep_record = true;
 };
 
+/// The result must not replace what it is made from. Names that are no files do not match.
+Result<void> check_not_an_input(const fs::path& output, const BenchOptions& options) {
+  std::vector<std::string> inputs{options.target, options.policy_file};
+  inputs.insert(inputs.end(), options.drafts.begin(), options.drafts.end());
+  inputs.insert(inputs.end(), options.fixtures.begin(), options.fixtures.end());
+  for (const std::string& input : inputs) {
+    std::error_code code;
+    if (input.empty() || !fs::equivalent(output, input, code) || code) continue;
+    return fail(ErrorCode::invalid_argument,
+                std::format("the result would replace \"{}\", which is an input of this run; name "
+                            "another file with -o",
+                            input));
+  }
+  return {};
+}
+
 Result<Output> choose_output(const BenchOptions& options) {
   Output output;
   const bool to_file = !options.output.empty() && options.output != "-";
@@ -71,6 +87,10 @@ Result<Output> choose_output(const BenchOptions& options) {
     fs::create_directories(state, code);
     output.record_file = state / std::format("bench-{}.json", ::getpid());
     output.keep_record = false;
+  }
+  PACELINE_TRY_VOID(check_not_an_input(output.record_file, options));
+  if (to_file) {
+    PACELINE_TRY_VOID(check_not_an_input(output.file, options));
   }
   PACELINE_TRY_VOID(check_writable(output.record_file));
   if (to_file) PACELINE_TRY_VOID(check_writable(output.file));

@@ -223,6 +223,16 @@ class BadInput(Case):
         self.assertIn(run.returncode, (2, 3))
         self.assertIn("smollm2-135m", run.stderr)
 
+    def test_a_result_does_not_replace_an_input(self):
+        prompts = self.write("prompts.jsonl", '{"id": "a", "prompt": "one two three"}\n')
+        with open(prompts, encoding="utf-8") as file:
+            before = file.read()
+        for form in ([], ["--format", "csv"]):
+            run = self.bench("--target", "toy:7", "--lookup", "-f", prompts, "-o", "./prompts.jsonl", *form)
+            self.assert_fails(run, 2, "would replace", "prompts.jsonl")
+        with open(prompts, encoding="utf-8") as file:
+            self.assertEqual(file.read(), before)
+
     def test_a_missing_output_folder_is_found_before_the_run(self):
         self.assert_fails(self.bench("--target", "toy:7", "-o", "no/such/folder/x.json"), 3, "no/such/folder")
         self.assert_fails(self.bench("--target", "toy:7", "-o", self.folder), 3, "folder")
