@@ -1,15 +1,13 @@
 #include "runtime/llama/context_impl.hpp"
 
-#include <sched.h>
-
 #include <algorithm>
 #include <exception>
 #include <format>
 #include <limits>
 #include <string>
-#include <thread>
 #include <utility>
 
+#include "runtime/cores.hpp"
 #include "runtime/llama/llama_backend_impl.hpp"
 
 namespace paceline::runtime {
@@ -23,19 +21,9 @@ constexpr std::size_t k_cell_rounding = 256;
 // Room in a batch for rows that are put through again. More of them take a pass of their own.
 constexpr std::size_t k_most_replayed_in_pass = 64;
 constexpr std::size_t k_longest_context = std::numeric_limits<std::int32_t>::max() / 2;
+
 std::size_t round_up(std::size_t value, std::size_t step) {
   return (value + step - 1) / step * step;
-}
-
-std::size_t available_cores() {
-#ifdef __linux__
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  if (sched_getaffinity(0, sizeof(set), &set) == 0) {
-    return static_cast<std::size_t>(std::max(1, CPU_COUNT(&set)));
-  }
-#endif
-  return std::max(1U, std::thread::hardware_concurrency());
 }
 
 Result<RuntimeLimits> limits_in_effect(const RuntimeLimits& asked, const llama_model* model,

@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "runtime/cores.hpp"
 #include "runtime/llama/gguf_tensors.hpp"
 #include "runtime/llama/llama_model.hpp"
 #include "runtime/native/native_runtime.hpp"
@@ -98,7 +99,7 @@ Result<std::shared_ptr<const Model>> load(const std::filesystem::path& path,
   PACELINE_TRY(native::Network network,
                native::describe_network(file, described->vocabulary().size()));
   PACELINE_TRY_VOID(native::pack_weights(
-      network, file, {.threads = native::available_cores(), .progress = options.progress}));
+      network, file, {.threads = available_cores(), .progress = options.progress}));
   return std::make_shared<const NativeModel>(std::move(described), std::move(network), *kernels);
 }
 

@@ -1,16 +1,14 @@
 #include "runtime/native/native_runtime.hpp"
 
-#include <sched.h>
-
 #include <algorithm>
 #include <format>
 #include <optional>
-#include <thread>
 #include <utility>
 #include <vector>
 
 #include "core/check.hpp"
 #include "core/version.hpp"
+#include "runtime/cores.hpp"
 #include "runtime/native/cache.hpp"
 #include "runtime/native/forward.hpp"
 #include "runtime/native/team.hpp"
@@ -249,17 +247,6 @@ std::size_t cells_of(const RuntimeLimits& limits) {
 }
 
 }  // namespace
-
-std::size_t available_cores() {
-#ifdef __linux__
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  if (sched_getaffinity(0, sizeof(set), &set) == 0) {
-    return static_cast<std::size_t>(std::max(1, CPU_COUNT(&set)));
-  }
-#endif
-  return std::max(1U, std::thread::hardware_concurrency());
-}
 
 Result<MemoryNeed> memory_need(const Network& network, const RuntimeLimits& asked) {
   PACELINE_TRY(const RuntimeLimits limits, limits_in_effect(asked, network.shape));

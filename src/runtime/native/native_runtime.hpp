@@ -10,9 +10,6 @@
 
 namespace paceline::runtime::native {
 
-/// Cores that this process may use.
-std::size_t available_cores();
-
 /// `owner` keeps `network` alive for as long as the runtime lives.
 /// Errors: invalid_argument, out_of_memory.
 Result<std::unique_ptr<Runtime>> create_native_runtime(std::shared_ptr<const Model> owner,
