@@ -162,12 +162,13 @@ Result<plan::Report> measure(const PlanOptions& options, std::stop_token stop) {
   }
   report.target = cast.models.front().evidence;
   if (!options.draft.empty()) {
-    report.draft = (options.draft == options.target ? cast.models.front() : cast.models[1]).evidence;
+    report.draft =
+        (options.draft == options.target ? cast.models.front() : cast.models[1]).evidence;
   }
   for (const plan::Subject& subject : cast.targets) {
     report.runtimes.push_back(subject.evidence);
-    report.isas.emplace_back(
-        meters.empty() ? "" : runtime::native::to_string(meters.front().isa()));
+    report.isas.emplace_back(meters.empty() ? ""
+                                            : runtime::native::to_string(meters.front().isa()));
   }
   for (const plan::Subject& subject : cast.drafts) report.drafts.push_back(subject.evidence);
   if (toy) {
@@ -183,9 +184,9 @@ Result<plan::Report> measure(const PlanOptions& options, std::stop_token stop) {
   const bench::Deadline deadline(std::chrono::duration<double>(options.time_limit.value_or(1e9)),
                                  stop);
   ProgressLine progress;
-  auto measured = plan::measure_curves(
-      subjects, meters, options.curve, deadline.token(),
-      [&](const plan::Progress& p) { progress.show(progress_text(p)); });
+  auto measured =
+      plan::measure_curves(subjects, meters, options.curve, deadline.token(),
+                           [&](const plan::Progress& p) { progress.show(progress_text(p)); });
   progress.clear();
   if (!measured) {
     if (measured.error().code == ErrorCode::cancelled && deadline.expired()) {
@@ -207,8 +208,8 @@ Result<int> run(const PlanOptions& options, std::stop_token stop) {
   }
   PACELINE_TRY(const plan::Report report, measure(options, stop));
   const bool json = options.format == "json" || (options.format.empty() && !options.output.empty());
-  const std::string text = json ? dump_json(plan::to_json(report), 2) + "\n"
-                                : plan::to_text(report);
+  const std::string text =
+      json ? dump_json(plan::to_json(report), 2) + "\n" : plan::to_text(report);
   if (!options.output.empty() && options.output != "-") {
     PACELINE_TRY_VOID(replace_file(options.output, text));
   } else if (!write_stdout(text)) {
@@ -261,7 +262,8 @@ Command add_plan_command(CLI::App& app) {
                    "Sequences that the rows are spread over, each with such a context")
       ->check(CLI::Range(1, 256))
       ->capture_default_str();
-  command->add_option("--repeats", o.curve.repeats, "Times that everything is measured, interleaved")
+  command
+      ->add_option("--repeats", o.curve.repeats, "Times that everything is measured, interleaved")
       ->check(CLI::Range(1, 10000))
       ->capture_default_str();
   command->add_option("--seed", o.curve.seed, "Of the order inside a repeat")
@@ -277,8 +279,7 @@ Command add_plan_command(CLI::App& app) {
     const auto code = run(*options, stop);
     if (code) return *code;
     print_error(code.error());
-    return code.error().word == "does_not_fit" ? k_exit_not_benchmarkable
-                                               : exit_code(code.error());
+    return code.error().word == "does_not_fit" ? k_exit_not_benchmarkable : exit_code(code.error());
   };
 }
 

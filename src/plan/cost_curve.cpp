@@ -41,8 +41,8 @@ class Bench {
     for (const runtime::SequenceId id : ids_) {
       if (runtime.length(id) > context) PACELINE_TRY_VOID(runtime.truncate(id, context));
       while (runtime.length(id) < context) {
-        const std::size_t rows = std::min({context - runtime.length(id), k_prompt_chunk,
-                                           runtime.limits().rows});
+        const std::size_t rows =
+            std::min({context - runtime.length(id), k_prompt_chunk, runtime.limits().rows});
         rows_.clear();
         add_chain(id, rows, rows);
         PACELINE_TRY_VOID(runtime.forward(rows_, stop));
@@ -78,8 +78,7 @@ class Bench {
       ++passes;
     }
     for (std::size_t s = 0; s < used; ++s) PACELINE_TRY_VOID(runtime.accept(ids_[s], {}));
-    return std::chrono::duration<double, std::milli>(elapsed).count() /
-           static_cast<double>(passes);
+    return std::chrono::duration<double, std::milli>(elapsed).count() / static_cast<double>(passes);
   }
 
  private:
@@ -90,7 +89,8 @@ class Bench {
       rows_.push_back(
           {.sequence = id,
            .token = subject_.text[position % subject_.text.size()],
-           .parent = i == 0 ? runtime::k_committed_end : static_cast<std::int32_t>(rows_.size()) - 1,
+           .parent =
+               i == 0 ? runtime::k_committed_end : static_cast<std::int32_t>(rows_.size()) - 1,
            .wants = i + 1 == last_wants ? runtime::Wants::argmax : runtime::Wants::nothing});
     }
   }
@@ -164,8 +164,7 @@ class ContextRun {
         to.insert(to.end(), from.begin(), from.end());
       };
       append(measured.ceilings[m].read_bytes_per_second, ceilings_[m].read_bytes_per_second);
-      append(measured.ceilings[m].multiply_adds_per_second,
-             ceilings_[m].multiply_adds_per_second);
+      append(measured.ceilings[m].multiply_adds_per_second, ceilings_[m].multiply_adds_per_second);
     }
   }
 

@@ -28,8 +28,8 @@ inline constexpr std::size_t k_most_verified_rows = 64;
 struct Subject {
   std::unique_ptr<runtime::Runtime> runtime;
   record::RuntimeEvidence evidence;
-  bool draft = false;              // measured at one row only, what drafting a token costs
-  std::vector<Token> text;         // fills contexts and passes, over and over; not empty
+  bool draft = false;       // measured at one row only, what drafting a token costs
+  std::vector<Token> text;  // fills contexts and passes, over and over; not empty
 };
 
 struct CurveSettings {
@@ -64,7 +64,7 @@ struct Ceiling {
   std::string isa;
   std::size_t threads = 0;
   std::size_t buffer_bytes = 0;
-  std::vector<double> read_bytes_per_second;      // one of each repeat
+  std::vector<double> read_bytes_per_second;  // one of each repeat
   std::vector<double> multiply_adds_per_second;
 
   double read_speed() const;  // the best seen

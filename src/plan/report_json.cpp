@@ -26,8 +26,7 @@ Json to_json(const PointReading& reading) {
   if (reading.speedups) {
     speedups = Json::array();
     for (std::size_t a = 0; a < k_acceptances.size(); ++a) {
-      speedups.push_back(
-          {{"acceptance", k_acceptances[a]}, {"speedup", (*reading.speedups)[a]}});
+      speedups.push_back({{"acceptance", k_acceptances[a]}, {"speedup", (*reading.speedups)[a]}});
     }
   }
   const Point& point = *reading.point;
@@ -108,8 +107,7 @@ Json to_json(const Report& report) {
           {"complete", report.measured.complete},
           {"repeats", report.measured.repeats},
           {"pass_work", std::move(work)},
-          {"no_pass_work_reason",
-           report.work ? Json(nullptr) : Json(report.no_work_reason)},
+          {"no_pass_work_reason", report.work ? Json(nullptr) : Json(report.no_work_reason)},
           {"ceilings", std::move(ceilings)},
           {"runtimes", std::move(runtimes)},
           {"curves", std::move(curves)},

@@ -19,8 +19,9 @@ std::string milliseconds(double value) {
 
 std::string row_text(const CurveReading& curve, const PointReading& reading) {
   const Point& point = *reading.point;
-  const std::string pays =
-      !reading.speedups ? "-" : reading.pays_from ? number(reading.pays_from, 2) : "never";
+  const std::string pays = !reading.speedups   ? "-"
+                           : reading.pays_from ? number(reading.pays_from, 2)
+                                               : "never";
   return std::format("{:<8}{:>8}{:>8}{:>6}{:>9}{:>9}{:>7}{:>9}{:>7}{:>8}\n", curve.runtime->name,
                      curve.runtime->threads, curve.curve->context, point.rows,
                      milliseconds(point.median_ms()), milliseconds(point.least_ms()),
@@ -39,11 +40,12 @@ std::string best_text(const CurveReading& curve, bool drafts) {
                                    : std::format("depth {}, {:.2f}x", depth, speedup));
   }
   const std::string drafting =
-      !drafts            ? "drafting costs nothing"
-      : curve.draft_cost ? std::format("a drafted token costs {:.3f} plain steps", *curve.draft_cost)
-                         : "the draft was not measured";
-  return std::format("  {} with {} threads, context {} ({}):\n    {}\n", curve.runtime->name, curve.runtime->threads,
-                     curve.curve->context, drafting, text);
+      !drafts ? "drafting costs nothing"
+      : curve.draft_cost
+          ? std::format("a drafted token costs {:.3f} plain steps", *curve.draft_cost)
+          : "the draft was not measured";
+  return std::format("  {} with {} threads, context {} ({}):\n    {}\n", curve.runtime->name,
+                     curve.runtime->threads, curve.curve->context, drafting, text);
 }
 
 }  // namespace
@@ -73,11 +75,12 @@ std::string to_text(const Report& report) {
   }
   std::string best;
   for (const CurveReading& curve : curves) best += best_text(curve, report.draft.has_value());
-  if (!best.empty()) out += "\nbest of the measured depths, by acceptance of each drafted token\n" + best;
+  if (!best.empty())
+    out += "\nbest of the measured depths, by acceptance of each drafted token\n" + best;
   out += std::format(
-      "\n{} repeats{}; C(n): over one row. bound: the weights read once or the multiply-adds done,\n"
-      "whichever takes longer; over: least time / bound. pays at: acceptance from which a round of\n"
-      "rows - 1 drafted tokens is no slower than plain decoding.\n",
+      "\n{} repeats{}; C(n): over one row. bound: the weights read once or the multiply-\n"
+      "adds done, whichever takes longer; over: least time / bound. pays at: acceptance\n"
+      "from which a round of rows - 1 drafted tokens is no slower than plain decoding.\n",
       report.measured.repeats, report.measured.complete ? "" : " (broken off)");
   return out;
 }

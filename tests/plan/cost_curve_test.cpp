@@ -86,8 +86,7 @@ TEST(CostCurve, WidePassesAreChunksOfAPrompt) {
 }
 
 TEST(CostCurve, RowsAreSpreadOverSequences) {
-  const CurveSettings settings{
-      .rows = {2, 5}, .contexts = {4}, .sequences = 3, .repeats = 1};
+  const CurveSettings settings{.rows = {2, 5}, .contexts = {4}, .sequences = 3, .repeats = 1};
   std::vector<Subject> subjects;
   subjects.push_back(subject(settings));
   value_of(measure_curves(subjects, {}, settings, {}));

@@ -32,9 +32,7 @@ TEST(PassWork, CountsTheMatricesOfTheLayersAndTheHead) {
   EXPECT_EQ(work.head_bytes, vocabulary * 64 * 4);
 }
 
-TEST(PassWork, ATiedEmbeddingIsTheHead) {
-  EXPECT_EQ(work_of({.tied = true}), work_of({}));
-}
+TEST(PassWork, ATiedEmbeddingIsTheHead) { EXPECT_EQ(work_of({.tied = true}), work_of({})); }
 
 TEST(PassWork, RecurrentModelsHaveNone) {
   const test::TemporaryFolder folder;
@@ -43,10 +41,8 @@ TEST(PassWork, RecurrentModelsHaveNone) {
 }
 
 TEST(Bound, IsTheLongerOfReadingAndMultiplying) {
-  const PassWork work{.body_bytes = 900,
-                      .body_multiply_adds = 2000,
-                      .head_bytes = 100,
-                      .head_multiply_adds = 500};
+  const PassWork work{
+      .body_bytes = 900, .body_multiply_adds = 2000, .head_bytes = 100, .head_multiply_adds = 500};
   EXPECT_DOUBLE_EQ(bound_ms(work, 1, 1, 1000, 1e9), 1000);  // 1000 bytes at 1000 a second
   EXPECT_DOUBLE_EQ(bound_ms(work, 1, 0, 1000, 1e9), 900);
   EXPECT_DOUBLE_EQ(bound_ms(work, 8, 8, 1000, 1000), 20000);

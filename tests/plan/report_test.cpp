@@ -35,20 +35,17 @@ Report sample() {
   report.settings = {.rows = {1, 4}, .contexts = {64}, .repeats = 3};
   report.measured.repeats = 3;
   report.measured.complete = true;
-  report.measured.curves = {
-      curve(0, {{.rows = 1, .results = 1, .ms = {10, 12, 10}},
-                {.rows = 4, .results = 4, .ms = {12, 15, 12}}}),
-      curve(1, {{.rows = 1, .results = 1, .ms = {20, 18, 40}},
-                {.rows = 4, .results = 4, .ms = {60, 45, 60}}})};
+  report.measured.curves = {curve(0, {{.rows = 1, .results = 1, .ms = {10, 12, 10}},
+                                      {.rows = 4, .results = 4, .ms = {12, 15, 12}}}),
+                            curve(1, {{.rows = 1, .results = 1, .ms = {20, 18, 40}},
+                                      {.rows = 4, .results = 4, .ms = {60, 45, 60}}})};
   report.measured.ceilings = {{.isa = "avx2",
                                .threads = 2,
                                .buffer_bytes = 1,
                                .read_bytes_per_second = {900, 1000},
                                .multiply_adds_per_second = {5000, 4000}}};
-  report.work = PassWork{.body_bytes = 8,
-                         .body_multiply_adds = 10,
-                         .head_bytes = 1,
-                         .head_multiply_adds = 2};
+  report.work =
+      PassWork{.body_bytes = 8, .body_multiply_adds = 10, .head_bytes = 1, .head_multiply_adds = 2};
   return report;
 }
 
