@@ -107,20 +107,6 @@ struct Cast {
   std::vector<bench::Contender> contenders;
 };
 
-record::RuntimeEvidence describe(const runtime::Runtime& runtime) {
-  const runtime::RuntimeInfo info = runtime.info();
-  return {.name = info.name,
-          .build = info.build,
-          .backend = info.backend,
-          .threads = info.threads,
-          .context = info.context,
-          .rows = info.rows,
-          .kv_type_k = info.kv_type_k,
-          .kv_type_v = info.kv_type_v,
-          .flash_attention = info.flash_attention,
-          .exact_widths = runtime.capabilities().exact_widths};
-}
-
 /// A large model on a slow disk takes longer than one answer: the limit can only be raised.
 OpenOptions open_options(const BenchOptions& options, std::stop_token stop) {
   OpenOptions open{.offline = options.offline, .stop = std::move(stop)};
@@ -161,7 +147,7 @@ Result<void> add_drafter(const record::Arm& arm, const BenchOptions& options,
       const std::size_t trained = opened->evidence.trained_context;
       if (trained > 0) own.context = std::min(own.context, trained);
       PACELINE_TRY(auto runtime, opened->model->create_runtime(own));
-      environment.draft_runtimes.push_back(describe(*runtime));
+      environment.draft_runtimes.push_back(runtime_evidence(*runtime));
       PACELINE_TRY(auto drafter,
                    draft::make_draft_model_drafter(std::move(runtime),
                                                    {.confidence = arm.draft_confidence.value_or(0),
@@ -334,7 +320,7 @@ Result<void> Bench::make_cast() {
   cast_.target = *std::move(target);
   environment.target = cast_.target.evidence;
   PACELINE_TRY(cast_.target_runtime, cast_.target.model->create_runtime(limits_));
-  environment.target_runtime = describe(*cast_.target_runtime);
+  environment.target_runtime = runtime_evidence(*cast_.target_runtime);
   for (record::Arm& arm : record_.plan.arms) arm.runtime = environment.target_runtime.name;
   if (options_.runtime == "auto") {
     log_info("computing with {}: {}", environment.target_runtime.name,

@@ -14,6 +14,7 @@ Command add_bench_command(CLI::App& app);
 Command add_canary_command(CLI::App& app);
 Command add_check_command(CLI::App& app);
 Command add_models_command(CLI::App& app);
+Command add_plan_command(CLI::App& app);
 /// Not for users: reads one vocabulary in a process of its own, for `check`.
 Command add_probe_command(CLI::App& app);
 Command add_schema_command(CLI::App& app);

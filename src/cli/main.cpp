@@ -31,6 +31,7 @@ int run(int argc, char** argv) {
   commands["canary"] = cli::add_canary_command(app);
   commands["check"] = cli::add_check_command(app);
   commands["models"] = cli::add_models_command(app);
+  commands["plan"] = cli::add_plan_command(app);
   commands["probe-vocabulary"] = cli::add_probe_command(app);
   commands["schema"] = cli::add_schema_command(app);
   try {

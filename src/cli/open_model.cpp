@@ -96,6 +96,20 @@ record::ModelEvidence describe(const std::string& name, const runtime::Model& mo
 
 }  // namespace
 
+record::RuntimeEvidence runtime_evidence(const runtime::Runtime& runtime) {
+  const runtime::RuntimeInfo info = runtime.info();
+  return {.name = info.name,
+          .build = info.build,
+          .backend = info.backend,
+          .threads = info.threads,
+          .context = info.context,
+          .rows = info.rows,
+          .kv_type_k = info.kv_type_k,
+          .kv_type_v = info.kv_type_v,
+          .flash_attention = info.flash_attention,
+          .exact_widths = runtime.capabilities().exact_widths};
+}
+
 Result<fs::path> fetch_with_progress(const std::string& name, const OpenOptions& options) {
   ProgressLine progress;
   models::FetchOptions fetch;
@@ -132,11 +146,11 @@ namespace {
 
 using ModelPointer = std::shared_ptr<const runtime::Model>;
 
-Result<ModelPointer> load_file(const fs::path& path, RuntimeChoice choice,
+Result<ModelPointer> load_file(const fs::path& path, const OpenOptions& options,
                                const std::function<bool(float)>& progress) {
-  if (choice != RuntimeChoice::llama) {
-    auto model = runtime::load_native_model(path, {.progress = progress});
-    if (model || choice == RuntimeChoice::native) return model;
+  if (options.runtime != RuntimeChoice::llama) {
+    auto model = runtime::load_native_model(path, {.progress = progress, .isa = options.isa});
+    if (model || options.runtime == RuntimeChoice::native) return model;
     if (model.error().code != ErrorCode::unsupported) return model;
     log_info("{}", model.error().message);
   }
@@ -165,7 +179,7 @@ Result<OpenedModel> open_model(const std::string& name, const OpenOptions& optio
     }
     return !deadline.token().stop_requested();
   };
-  auto model = load_file(path, options.runtime, on_progress);
+  auto model = load_file(path, options, on_progress);
   if (!model && model.error().code == ErrorCode::cancelled && deadline.expired()) {
     return fail(
         ErrorCode::timed_out,

@@ -9,6 +9,7 @@
 
 #include "core/result.hpp"
 #include "record/record.hpp"
+#include "runtime/native/native_model.hpp"
 #include "runtime/runtime.hpp"
 
 namespace CLI {
@@ -32,11 +33,15 @@ Result<RuntimeChoice> parse_runtime_choice(std::string_view word);
 /// --runtime. Returns the option for its group.
 CLI::Option* add_runtime_option(CLI::App& app, std::string& word);
 
+/// What computes, for the record.
+record::RuntimeEvidence runtime_evidence(const runtime::Runtime& runtime);
+
 struct OpenOptions {
   bool offline = false;
   std::stop_token stop = {};
   double load_limit_seconds = 300;
   RuntimeChoice runtime = RuntimeChoice::automatic;
+  std::optional<runtime::native::Isa> isa = {};  // of native; none: the best
 };
 
 /// toy:..., a known name (fetched where it is missing, never with offline), or a path.

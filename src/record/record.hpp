@@ -271,6 +271,8 @@ Json to_json(const Record& record);
 Result<Record> from_json(const Json& json);
 Json to_json(const host::HostInfo& info);
 Json to_json(const host::HostState& state);
+Json to_json(const ModelEvidence& model);
+Json to_json(const RuntimeEvidence& runtime);
 Json to_json(const Sample& sample);
 
 }  // namespace paceline::record

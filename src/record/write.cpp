@@ -88,6 +88,8 @@ Json value_of(const T& object) {
 Json to_json(const Record& record) { return value_of(record); }
 Json to_json(const host::HostInfo& info) { return value_of(info); }
 Json to_json(const host::HostState& state) { return value_of(state); }
+Json to_json(const ModelEvidence& model) { return value_of(model); }
+Json to_json(const RuntimeEvidence& runtime) { return value_of(runtime); }
 Json to_json(const Sample& sample) { return value_of(sample); }
 
 }  // namespace paceline::record

@@ -550,6 +550,63 @@ class Interruption(LongRun):
         self.assertTrue(all(b["status"] == "ok" for b in record["blocks"]))
 
 
+class Plan(Case):
+    """The cost curve of a pass."""
+
+    def plan(self, *arguments, **more):
+        return self.run_program("plan", *arguments, "--repeats", "2", **more)
+
+    def document(self, *arguments):
+        run = self.plan(*arguments, "--format", "json")
+        self.assertEqual(run.returncode, 0, run.stderr)
+        with open(self.path("plan.schema.json"), "w", encoding="utf-8") as file:
+            file.write(self.run_program("schema", "plan").stdout)
+        document = self.write("plan.json", run.stdout)
+        valid = subprocess.run([VALIDATE, self.path("plan.schema.json"), document], capture_output=True, text=True, check=False)
+        self.assertEqual(valid.returncode, 0, valid.stderr)
+        return json.loads(run.stdout)
+
+    def test_both_runtimes_are_measured_side_by_side(self):
+        tiny = self.gguf("tiny")
+        document = self.document("--target", tiny, "--draft", tiny, "--runtime", "native", "--runtime", "llama",
+                                 "--rows", "1,3", "--context", "8,40")
+        self.assertEqual([(c["runtime"]["name"], c["context"]) for c in document["curves"]],
+                         [("native", 8), ("llama", 8), ("native", 40), ("llama", 40)])
+        for curve in document["curves"]:
+            self.assertEqual([len(p["ms_by_repeat"]) for p in curve["points"]], [2, 2])
+            self.assertGreater(curve["draft_token_cost"], 0)
+        self.assertEqual(len(document["runtime_ratios"]), 4)
+        self.assertGreater(document["ceilings"][0]["read_bytes_per_second"], 1e6)
+        self.assertGreater(document["pass_work"]["body_multiply_adds_per_row"], 0)
+        table = self.plan("--target", tiny, "--rows", "1,2")
+        self.assertIn("native", table.stdout)
+        self.assertIn("pays at", table.stdout)
+
+    def test_an_instruction_set_and_numbers_of_threads_can_be_asked_for(self):
+        document = self.document("--target", self.gguf("tiny"), "--rows", "1", "--isa", "scalar", "--threads", "1,2")
+        self.assertEqual([(c["isa"], c["threads"]) for c in document["ceilings"]], [("scalar", 1), ("scalar", 2)])
+        self.assertTrue(all("scalar" in c["runtime"]["backend"] for c in document["curves"]))
+
+    def test_a_toy_has_a_curve_and_no_bound(self):
+        document = self.document("--target", "toy:7", "--draft", "toy:7,agree=0.8")
+        self.assertIsNone(document["pass_work"])
+        self.assertIsNone(document["curves"][0]["points"][0]["bound_ms"])
+
+    def test_a_named_file_leaves_stdout_empty(self):
+        run = self.plan("--target", "toy:7", "-o", "plan.json")
+        self.assertEqual((run.returncode, run.stdout), (0, ""), run.stderr)
+        with open(self.path("plan.json"), encoding="utf-8") as file:
+            self.assertEqual(json.load(file)["schema_version"], 1)
+
+    def test_bad_input_is_named(self):
+        tiny = self.gguf("tiny")
+        self.assert_fails(self.plan("--target", tiny, "--isa", "sse9"), 2, "sse9", "scalar")
+        self.assert_fails(self.plan("--target", tiny, "--rows", "0"), 2, "--rows")
+        self.assert_fails(self.plan("--target", tiny, "--runtime", "native", "--runtime", "auto"), 2, "twice")
+        self.assert_fails(self.plan("--target", tiny, "--context", "100000"), 2, "100000", "trained for")
+        self.assert_fails(self.plan("--target", self.gguf("cut")), 3, "cut.gguf")
+
+
 class RealPairs(Case):
     @classmethod
     def setUpClass(cls):

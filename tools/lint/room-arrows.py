@@ -19,6 +19,7 @@ MAY_USE = {
     "engine": "core verify draft runtime",
     "compat": "core host runtime verify draft engine",
     "bench": "core host record workload runtime draft verify engine compat",
+    "plan": "core host record runtime",
     "gate": "core record",
     "report": "core record gate",
     "train": "core record heads runtime engine",

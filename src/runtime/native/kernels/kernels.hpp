@@ -84,6 +84,10 @@ struct Kernels {
   /// Merges a later chunk into an earlier result: both values arrays are [width].
   void (*merge)(Partial& into, float* into_values, const Partial& from, const float* from_values,
                 std::size_t width);
+  /// Reads `bytes` (a multiple of 256) as fast as it can; the result depends on all of them.
+  std::uint64_t (*read)(const std::byte* data, std::size_t bytes);
+  /// Multiplies and adds 8-bit integers as fast as registers allow; gives how many it did.
+  std::uint64_t (*multiply_adds)(std::size_t repeats);
 };
 
 /// Plain C++, no vector code: what the others are tested against, and the last resort.

@@ -197,6 +197,30 @@ void merge(Partial& into, float* into_values, const Partial& from, const float* 
   }
 }
 
+std::uint64_t read(const std::byte* data, std::size_t bytes) {
+  std::uint64_t seen = 0;
+  for (std::size_t i = 0; i < bytes; i += sizeof seen) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, data + i, sizeof word);
+    seen ^= word;
+  }
+  return seen;
+}
+
+std::uint64_t multiply_adds(std::size_t repeats) {
+  constexpr std::size_t products = 64;
+  volatile std::int8_t factor = 2;
+  volatile std::int32_t kept = 0;
+  std::int32_t sum = 0;
+  for (std::size_t r = 0; r < repeats; ++r) {
+    const std::int8_t x = factor;
+    for (std::size_t i = 0; i < products; ++i) sum += static_cast<std::int8_t>(i) * x;
+    kept = sum;
+    sum = kept & 0xffff;
+  }
+  return std::uint64_t{repeats} * products;
+}
+
 }  // namespace
 
 const Kernels& scalar_kernels() {
@@ -215,7 +239,9 @@ const Kernels& scalar_kernels() {
       .scale = scale,
       .store = store,
       .attend = attend,
-      .merge = merge};
+      .merge = merge,
+      .read = read,
+      .multiply_adds = multiply_adds};
   return kernels;
 }
 

@@ -19,7 +19,8 @@
 HWY_BEFORE_NAMESPACE();
 namespace paceline::runtime::native::HWY_NAMESPACE {
 #if PACELINE_VECTOR_TARGET
-void fill_matmul(Kernels& kernels);  // vector_matmul.cpp
+void fill_matmul(Kernels& kernels);   // vector_matmul.cpp
+void fill_ceiling(Kernels& kernels);  // vector_ceiling.cpp
 
 namespace {
 
@@ -401,6 +402,7 @@ const Kernels& kernels() {
     made.attend = attend;
     made.merge = merge;
     fill_matmul(made);
+    fill_ceiling(made);
     return made;
   }();
   return table;
