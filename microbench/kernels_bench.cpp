@@ -161,7 +161,8 @@ void add_all() {
           ->Arg(1)
           ->Arg(2)
           ->Arg(4)
-          ->Arg(8);
+          ->Arg(8)
+          ->Arg(16);
     }
     add("quantise", quantise);
     add("rms_norm", rms_norm);

@@ -35,7 +35,8 @@ std::uint64_t read(const std::byte* data, std::size_t bytes) {
   constexpr std::size_t vectors = 64 / (k_width * 4);
   const auto* at = reinterpret_cast<const std::uint8_t*>(data);
   hn::Vec<U8> seen[lines * vectors];
-  for (auto& vector : seen) vector = hn::Zero(U8());
+  HWY_UNROLL(16)
+  for (std::size_t v = 0; v < lines * vectors; ++v) seen[v] = hn::Zero(U8());
   for (std::size_t done = 0; done + lines * 64 <= bytes; done += lines * 64) {
     HWY_UNROLL(4)
     for (std::size_t line = 0; line < lines; ++line) {
@@ -47,6 +48,7 @@ std::uint64_t read(const std::byte* data, std::size_t bytes) {
     }
   }
   auto all = seen[0];
+  HWY_UNROLL(16)
   for (std::size_t v = 1; v < lines * vectors; ++v) all = hn::Xor(all, seen[v]);
   return hn::ReduceSum(U32(), hn::BitCast(U32(), all));
 }
@@ -62,7 +64,8 @@ std::uint64_t multiply_adds(std::size_t repeats) {
   settle(a);
   settle(b);
   hn::Vec<I32> wide[sums];
-  for (auto& sum : wide) sum = hn::Zero(I32());
+  HWY_UNROLL(5)
+  for (std::size_t s = 0; s < sums; ++s) wide[s] = hn::Zero(I32());
   for (std::size_t r = 0; r < repeats; ++r) {
     hn::Vec<I16> narrow[sums];
     HWY_UNROLL(5)
@@ -94,7 +97,8 @@ std::uint64_t multiply_adds(std::size_t repeats) {
   settle(a);
   settle(b);
   hn::Vec<I32> wide[sums];
-  for (auto& sum : wide) sum = hn::Zero(I32());
+  HWY_UNROLL(12)
+  for (std::size_t s = 0; s < sums; ++s) wide[s] = hn::Zero(I32());
   for (std::size_t r = 0; r < repeats; ++r) {
     HWY_UNROLL(12)
     for (std::size_t s = 0; s < sums; ++s) {
