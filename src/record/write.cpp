@@ -89,5 +89,6 @@ Json to_json(const Record& record) { return value_of(record); }
 Json to_json(const host::HostInfo& info) { return value_of(info); }
 Json to_json(const host::HostState& state) { return value_of(state); }
 Json to_json(const Sample& sample) { return value_of(sample); }
+Json to_json(const Inflation& inflation) { return value_of(inflation); }
 
 }  // namespace paceline::record
