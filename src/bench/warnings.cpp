@@ -76,6 +76,19 @@ void add_governor(const record::Record& record, std::vector<Warning>& warnings) 
       {"governor", "the frequency governor is powersave", "\"performance\" gives steadier times"});
 }
 
+void add_random_weights(const record::Record& record, std::vector<Warning>& warnings) {
+  const auto is_random = [](const record::ModelEvidence& model) {
+    return model.inflation && model.inflation->random;
+  };
+  const record::Environment& environment = record.environment;
+  if (!is_random(environment.target) && std::ranges::none_of(environment.drafts, is_random)) return;
+  warnings.push_back(
+      {"random_weights",
+       std::format("the {} has random weights", is_random(environment.target) ? "target" : "draft"),
+       "its passes cost what they cost, but texts and what is accepted mean "
+       "nothing; inflate without --random for those"});
+}
+
 void add_prompts(const record::Record& record, std::vector<Warning>& warnings) {
   std::set<std::string> short_ones;
   for (const record::Block& block : record.blocks) {
@@ -143,6 +156,7 @@ std::vector<Warning> find_warnings(const record::Record& record) {
   add_threads(record, warnings);
   add_noise(record, warnings);
   add_governor(record, warnings);
+  add_random_weights(record, warnings);
   add_prompts(record, warnings);
   add_warmup(record, warnings);
   add_quiet_drafters(record, warnings);

@@ -157,7 +157,8 @@ Json model_json(const record::ModelEvidence& model) {
           {"sha256", model.sha256 ? Json(*model.sha256) : Json()},
           {"architecture", model.architecture},
           {"file_type", model.file_type},
-          {"sliding_window", model.sliding_window}};
+          {"sliding_window", model.sliding_window},
+          {"inflation", model.inflation ? record::to_json(*model.inflation) : Json()}};
 }
 
 Json document(const CanaryOptions& options, const CanaryCast& cast, const Outcome& outcome) {

@@ -91,6 +91,15 @@ record::ModelEvidence describe(const std::string& name, const runtime::Model& mo
   if (const auto chat = model.vocabulary().render_chat({{"user", "hello"}})) {
     evidence.chat_renderer = chat->renderer;
   }
+  if (info.inflation) {
+    const runtime::Inflation& inflation = *info.inflation;
+    evidence.inflation = {.source = inflation.source,
+                          .source_sha256 = inflation.source_sha256,
+                          .shape = inflation.shape,
+                          .noise = inflation.noise,
+                          .random = inflation.random,
+                          .seed = inflation.seed};
+  }
   return evidence;
 }
 

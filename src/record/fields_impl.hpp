@@ -61,6 +61,15 @@ void fields(auto& visit, MaybeConst<Arm> auto& arm) {
   visit("baseline", arm.baseline);
 }
 
+void fields(auto& visit, MaybeConst<Inflation> auto& inflation) {
+  visit("source", inflation.source);
+  visit("source_sha256", inflation.source_sha256);
+  visit("shape", inflation.shape);
+  visit("noise", inflation.noise);
+  visit("random", inflation.random);
+  visit("seed", inflation.seed);
+}
+
 void fields(auto& visit, MaybeConst<ModelEvidence> auto& model) {
   visit("name", model.name);
   visit("path", model.path);
@@ -74,6 +83,7 @@ void fields(auto& visit, MaybeConst<ModelEvidence> auto& model) {
   visit("sliding_window", model.sliding_window);
   visit("chat_template_sha256", model.chat_template_sha256);
   visit("chat_renderer", model.chat_renderer);
+  visit("inflation", model.inflation);
 }
 
 void fields(auto& visit, MaybeConst<RuntimeEvidence> auto& runtime) {

@@ -35,6 +35,18 @@ struct Arm {
   bool operator==(const Arm&) const = default;
 };
 
+/// Of a model that was made for measuring: a small model's weights inside a large shape.
+struct Inflation {
+  std::string source = {};         // the source's own name
+  std::string source_sha256 = {};  // of its file
+  std::string shape = {};          // "7b"
+  double noise = 0;                // relative, on the weights of the layers
+  bool random = false;             // random weights: its texts and what is accepted mean nothing
+  std::uint64_t seed = 0;          // of noise or random weights
+
+  bool operator==(const Inflation&) const = default;
+};
+
 /// A model that took part.
 struct ModelEvidence {
   std::string name;  // as named by the user
@@ -49,6 +61,7 @@ struct ModelEvidence {
   std::size_t sliding_window = 0;
   std::string chat_template_sha256;  // empty: no template
   std::string chat_renderer;         // built-in, minja, none
+  std::optional<Inflation> inflation;
 
   bool operator==(const ModelEvidence&) const = default;
 };
@@ -274,5 +287,6 @@ Json to_json(const host::HostState& state);
 Json to_json(const ModelEvidence& model);
 Json to_json(const RuntimeEvidence& runtime);
 Json to_json(const Sample& sample);
+Json to_json(const Inflation& inflation);
 
 }  // namespace paceline::record

@@ -91,5 +91,6 @@ Json to_json(const host::HostState& state) { return value_of(state); }
 Json to_json(const ModelEvidence& model) { return value_of(model); }
 Json to_json(const RuntimeEvidence& runtime) { return value_of(runtime); }
 Json to_json(const Sample& sample) { return value_of(sample); }
+Json to_json(const Inflation& inflation) { return value_of(inflation); }
 
 }  // namespace paceline::record

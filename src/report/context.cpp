@@ -28,9 +28,17 @@ std::string listed(const std::vector<std::string>& parts) {
   return printable(join(filled, ", "));
 }
 
+/// "SmolLM2 135M inflated to 7b, noise 0.1".
+std::string inflation_text(const record::Inflation& inflation) {
+  if (inflation.random) return std::format("random weights in {} shape", inflation.shape);
+  return std::format("{} inflated to {}{}", inflation.source, inflation.shape,
+                     inflation.noise > 0 ? std::format(", noise {}", inflation.noise) : "");
+}
+
 std::string model_text(const record::ModelEvidence& model) {
   return listed({model.name, model.architecture, model.file_type == "none" ? "" : model.file_type,
-                 model.bytes ? bytes_text(*model.bytes) : ""});
+                 model.bytes ? bytes_text(*model.bytes) : "",
+                 model.inflation ? inflation_text(*model.inflation) : ""});
 }
 
 std::string runtime_text(const record::RuntimeEvidence& runtime) {

@@ -14,6 +14,7 @@
 
 #include "core/result.hpp"
 #include "core/token.hpp"
+#include "runtime/inflation.hpp"
 #include "runtime/vocabulary.hpp"
 
 namespace paceline::runtime {
@@ -137,6 +138,7 @@ struct ModelInfo {
   std::size_t sliding_window = 0;  // 0: none
   bool recurrent = false;          // has layers with recurrent state
   std::vector<std::string> files;  // all shards, in order
+  std::optional<Inflation> inflation = {};
 };
 
 /// Weights, shared and immutable. Const methods from any thread.

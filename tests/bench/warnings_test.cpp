@@ -75,6 +75,19 @@ std::string cause(const record::Record& record) {
   return warnings.empty() ? std::string{} : warnings.front().cause;
 }
 
+TEST(Warnings, RandomWeightsSayNothingAboutTexts) {
+  record::Record record = quiet_record();
+  record.environment.target.inflation = record::Inflation{.source = "small", .shape = "7b"};
+  EXPECT_THAT(ids(record), IsEmpty());
+  record.environment.target.inflation->random = true;
+  EXPECT_THAT(ids(record), ElementsAre("random_weights"));
+  EXPECT_THAT(cause(record), HasSubstr("target"));
+  record.environment.target.inflation.reset();
+  record.environment.drafts.emplace_back().inflation =
+      record::Inflation{.source = "small", .shape = "source", .random = true};
+  EXPECT_THAT(cause(record), HasSubstr("draft"));
+}
+
 TEST(Warnings, AreNoneForAQuietReleaseRun) {
   EXPECT_THAT(ids(quiet_record()), IsEmpty());
   record::Record nothing_measured;

@@ -281,6 +281,53 @@ class Gguf(Case):
         self.assert_fails(self.bench("--target", path), 3, "text.gguf")
 
 
+class Inflate(Case):
+    """`paceline models inflate`."""
+
+    def inflate(self, *arguments):
+        return self.run_program("models", "inflate", *arguments)
+
+    def test_an_inflated_model_is_named_as_such_in_record_and_table(self):
+        source = self.gguf("tiny")
+        run = self.inflate(source, "--shape", "source", "--type", "F16", "--noise", "0.25", "--seed", "7", "-o",
+                           self.path("big.gguf"))
+        self.assertEqual(run.returncode, 0, run.stderr)
+        self.assertEqual(run.stdout, self.path("big.gguf") + "\n")
+        with open(source, "rb") as file:
+            sha256 = hashlib.sha256(file.read()).hexdigest()
+        for runtime in ("llama", "native"):
+            run = self.bench("--target", self.path("big.gguf"), "--draft", source, *SMALL, "--runtime", runtime)
+            self.assertIn(run.returncode, BENCHED, run.stderr)
+            self.assertIn("tiny inflated to source, noise 0.25", " ".join(run.stdout.split()))
+            with open(self.path("paceline-bench.json"), encoding="utf-8") as file:
+                environment = json.load(file)["paceline"]["record"]["environment"]
+            self.assertEqual(environment["target"]["inflation"], {
+                "source": "tiny", "source_sha256": sha256, "shape": "source", "noise": 0.25, "random": False, "seed": 7})
+            self.assertIsNone(environment["drafts"][0]["inflation"])
+
+    def test_random_weights_are_warned_of(self):
+        run = self.inflate(self.gguf("tiny"), "--shape", "source", "--random", "-o", self.path("random.gguf"))
+        self.assertEqual(run.returncode, 0, run.stderr)
+        run = self.bench("--target", self.path("random.gguf"), *SMALL)
+        self.assertIn("random weights", run.stdout)
+
+    def test_what_cannot_be_inflated_is_refused(self):
+        source = self.gguf("tiny")
+        there = self.write("there.gguf", "mine")
+        self.assert_fails(self.inflate(source, "--shape", "7b", "-o", there), 2, "there.gguf", "exists")
+        self.assert_fails(self.inflate(source, "--shape", "9b", "-o", self.path("x.gguf")), 2, "9b", "7b")
+        self.assert_fails(self.inflate(source, "-o", self.path("x.gguf")), 2, "--shape")
+        self.assert_fails(self.inflate(self.gguf("window"), "--shape", "7b", "-o", self.path("x.gguf")), 3, "gemma2")
+        self.assert_fails(self.inflate("no-such-model", "--shape", "7b", "-o", self.path("x.gguf")), 3, "no-such-model")
+        self.assertFalse(os.path.exists(self.path("x.gguf")))
+
+    def test_help_teaches(self):
+        run = self.inflate("--help")
+        self.assertEqual(run.returncode, 0)
+        for word in ("--shape", "--noise", "--random", "Q4_K_M", "draft.gguf"):
+            self.assertIn(word, run.stdout)
+
+
 class Check(Case):
     """`paceline check`: pairs, folders, artifacts, damaged files."""
 

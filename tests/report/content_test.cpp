@@ -44,6 +44,20 @@ std::string table_of(const record::Record& record, const gate::Evaluation& evalu
   return render(record, evaluation, Format::table, {.width = 200});
 }
 
+TEST(Context, InflatedModelsAreNamedAsSuch) {
+  record::Record record = record_of(1);
+  EXPECT_THAT(table_of(record, evaluation()), Not(HasSubstr("inflated")));
+  record.environment.target.inflation =
+      record::Inflation{.source = "Small 135M", .shape = "7b", .noise = 0};
+  EXPECT_THAT(table_of(record, evaluation()), HasSubstr(", Small 135M inflated to 7b\n"));
+  record.environment.target.inflation->noise = 0.25;
+  EXPECT_THAT(table_of(record, evaluation()),
+              HasSubstr(", Small 135M inflated to 7b, noise 0.25\n"));
+  record.environment.target.inflation->random = true;
+  const std::string markdown = render(record, evaluation(), Format::markdown, {});
+  EXPECT_THAT(markdown, HasSubstr("random weights in 7b shape"));
+}
+
 TEST(Findings, GuardsAreNamedByTheirState) {
   gate::Evaluation result = evaluation();
   gate::Guard broken{"p95_latency", "broken", {}, 1.10, "on 59 pairs"};

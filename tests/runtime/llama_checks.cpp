@@ -172,6 +172,18 @@ Logits plain_logits(const Model& model, std::size_t prompt, const Tokens& tokens
   return logits.back();
 }
 
+Tokens greedy(const Model& model, const Tokens& prompt, std::size_t count) {
+  Session session(model);
+  Logits last = session.append(prompt).back();
+  Tokens text;
+  for (std::size_t i = 0; i < count; ++i) {
+    text.push_back(
+        to_token(static_cast<std::size_t>(std::ranges::max_element(last) - last.begin())));
+    last = session.append({&text.back(), 1}).back();
+  }
+  return text;
+}
+
 void check_widths(const Model& model, std::size_t prompt, std::size_t count, std::size_t threads) {
   const Tokens start = random_tokens(model, prompt, 11);
   const Tokens tokens = random_tokens(model, count, 12);

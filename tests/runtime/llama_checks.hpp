@@ -64,6 +64,9 @@ Tree branching_tree(const runtime::Model& model, std::uint64_t seed);
 /// one.
 Logits plain_logits(const runtime::Model& model, std::size_t prompt, const Tokens& tokens);
 
+/// What the model writes behind the prompt, one token at a time.
+Tokens greedy(const runtime::Model& model, const Tokens& prompt, std::size_t count);
+
 // Checks. Each reports through gtest.
 void check_widths(const runtime::Model& model, std::size_t prompt, std::size_t count,
                   std::size_t threads = 1);

@@ -117,6 +117,18 @@ std::string text_of(const GgufHeader& header, std::string_view key) {
 // Keys that only models with recurrent state have, behind the name of the architecture.
 constexpr std::array<std::string_view, 4> k_recurrent_keys = {"ssm.", "wkv.", "shortconv.", "kda."};
 
+std::optional<Inflation> read_inflation(const GgufHeader& header) {
+  if (!header.has_prefix("paceline.inflated.")) return std::nullopt;
+  Inflation inflation;
+  inflation.source = text_of(header, "paceline.inflated.source");
+  inflation.source_sha256 = text_of(header, "paceline.inflated.source_sha256");
+  inflation.shape = text_of(header, "paceline.inflated.shape");
+  inflation.noise = header.number("paceline.inflated.noise").value_or(0);
+  inflation.random = header.boolean("paceline.inflated.random").value_or(false);
+  inflation.seed = header.integer("paceline.inflated.seed").value_or(0);
+  return inflation;
+}
+
 // Names, sizes and the like; they stand in the first shard.
 void read_description(const GgufHeader& header, GgufSummary& summary) {
   summary.name = text_of(header, "general.name");
@@ -131,6 +143,7 @@ void read_description(const GgufHeader& header, GgufSummary& summary) {
   summary.trained_context = number("context_length");
   summary.sliding_window = number("attention.sliding_window");
   summary.causal = header.integer(summary.architecture + ".attention.causal").value_or(1) != 0;
+  summary.inflation = read_inflation(header);
   for (const std::string_view key : k_recurrent_keys) {
     summary.recurrent |= header.has_prefix(std::format("{}.{}", summary.architecture, key));
   }

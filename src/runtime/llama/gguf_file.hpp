@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/result.hpp"
+#include "runtime/inflation.hpp"
 #include "runtime/llama/gguf_header.hpp"
 
 namespace paceline::runtime {
@@ -29,6 +30,7 @@ struct GgufSummary {
   std::size_t sliding_window = 0;
   bool causal = true;      // false: an encoder
   bool recurrent = false;  // has keys of layers with recurrent state
+  std::optional<Inflation> inflation;
 };
 
 /// Bytes of a tensor; nothing for formats that this ggml does not know.

@@ -136,6 +136,7 @@ ModelInfo describe(const std::filesystem::path& path, const GgufSummary& summary
   info.trained_context = summary.trained_context;
   info.sliding_window = summary.sliding_window;
   info.recurrent = llama_model_is_recurrent(model) || llama_model_is_hybrid(model);
+  info.inflation = summary.inflation;
   for (const std::filesystem::path& file : summary.files) info.files.push_back(file.string());
   return info;
 }
