@@ -32,8 +32,8 @@ class InflatedSmolLm2 : public SmolLm2 {
       EXPECT_EQ(value_of(runtime::chat_tokens(other.vocabulary(), {{"user", question}})), prompt);
       const Tokens expected = greedy(model(), prompt, k_tokens);
       const Tokens seen = greedy(other, prompt, k_tokens);
-      shared += static_cast<std::size_t>(std::ranges::mismatch(expected, seen).in1 -
-                                         expected.begin());
+      shared +=
+          static_cast<std::size_t>(std::ranges::mismatch(expected, seen).in1 - expected.begin());
       all += k_tokens;
     }
     return static_cast<double>(shared) / static_cast<double>(all);

@@ -17,7 +17,7 @@ namespace {
 using runtime::inflated_shape;
 using runtime::LlamaShape;
 using runtime::plan_inflation;
-using runtime::Run;
+using Piece = runtime::Run;  // a test has a Run already
 using runtime::SourceTensor;
 using runtime::TensorPlan;
 using runtime::weight_types;
@@ -118,10 +118,11 @@ TEST(InflationPlan, HeadsOfQueriesGoToTheGroupOfTheirHeadOfKeys) {
   const auto plan = plan_of(value_of(inflated_shape("7b", k_small)), "Q4_0");  // 4 to 1, was 3 to 1
   const auto& query = named(plan, "blk.0.attn_q.weight");
   EXPECT_EQ(query.rows, 4096U);
-  EXPECT_THAT(query.row_runs, ElementsAre(Run{0, 0, 192}, Run{192, 256, 192}, Run{384, 512, 192}));
-  EXPECT_THAT(query.column_runs, ElementsAre(Run{0, 0, 576}));
+  EXPECT_THAT(query.row_runs,
+              ElementsAre(Piece{0, 0, 192}, Piece{192, 256, 192}, Piece{384, 512, 192}));
+  EXPECT_THAT(query.column_runs, ElementsAre(Piece{0, 0, 576}));
   EXPECT_EQ(named(plan, "blk.0.attn_output.weight").column_runs, query.row_runs);
-  EXPECT_THAT(named(plan, "blk.0.attn_k.weight").row_runs, ElementsAre(Run{0, 0, 192}));
+  EXPECT_THAT(named(plan, "blk.0.attn_k.weight").row_runs, ElementsAre(Piece{0, 0, 192}));
 }
 
 TEST(InflationPlan, NormsAreScaledForTheLongerMean) {
@@ -138,7 +139,7 @@ TEST(InflationPlan, NormsAreScaledForTheLongerMean) {
 
 TEST(InflationPlan, FurtherLayersHoldNothing) {
   const auto plan = plan_of(value_of(inflated_shape("7b", k_small)), "Q4_0");
-  EXPECT_THAT(named(plan, "blk.29.ffn_up.weight").row_runs, ElementsAre(Run{0, 0, 1536}));
+  EXPECT_THAT(named(plan, "blk.29.ffn_up.weight").row_runs, ElementsAre(Piece{0, 0, 1536}));
   EXPECT_THAT(named(plan, "blk.30.ffn_up.weight").row_runs, IsEmpty());
   EXPECT_EQ(named(plan, "blk.31.ffn_down.weight").columns, 14336U);
 }

@@ -191,7 +191,9 @@ TEST_F(Inflating, MoreNoiseGoesFurtherFromTheSource) {
                  {.shape = "own", .own_shape = k_larger, .type = "F32", .noise = noise});
     const double near = cosine(logits_of(*model), expected);
     EXPECT_LT(near, before + 1e-6) << noise;
-    if (noise > 0) EXPECT_LT(near, before - 1e-5) << noise;
+    if (noise > 0) {
+      EXPECT_LT(near, before - 1e-5) << noise;
+    }
     before = near;
   }
 }
