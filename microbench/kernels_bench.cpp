@@ -15,7 +15,7 @@
 namespace paceline::runtime::native {
 namespace {
 
-constexpr std::size_t k_blocks = 64;         // 2048 input columns
+constexpr std::size_t k_blocks = 64;          // 2048 input columns
 constexpr std::size_t k_some_row_blocks = 4;  // one after the other, as in a pass
 constexpr std::size_t k_some_rows = 16;
 constexpr std::size_t k_head_width = 64;
@@ -57,8 +57,7 @@ void matmul(benchmark::State& state, const Kernels& kernels, Format format) {
     benchmark::ClobberMemory();
   }
   const double rows = k_some_row_blocks * k_row_block;
-  state.counters["multiply-adds"] =
-      rate(rows * static_cast<double>(columns) * k_blocks * k_block);
+  state.counters["multiply-adds"] = rate(rows * static_cast<double>(columns) * k_blocks * k_block);
   state.counters["weight-bytes"] = rate(static_cast<double>(weights.size()));
 }
 

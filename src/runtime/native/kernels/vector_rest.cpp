@@ -11,6 +11,7 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "runtime/native/kernels/vector_rest.cpp"
+#include "hwy/cache_control.h"
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
 //
@@ -162,6 +163,12 @@ HWY_INLINE void score_groups(const AttendJob& job, std::size_t first_query, std:
     Lanes key[groups];
     HWY_UNROLL(4)
     for (std::size_t g = 0; g < groups; ++g) key[g] = load_halves(keys + g * job.width * k_lanes);
+    if (d % 2 == 0) {  // a line of what comes next of each group
+      HWY_UNROLL(4)
+      for (std::size_t g = 0; g < groups; ++g) {
+        hwy::Prefetch(keys + (groups + g) * job.width * k_lanes);
+      }
+    }
     HWY_UNROLL(4)
     for (std::size_t i = 0; i < count; ++i) {
       const Lanes value = same_lanes(q[i][d]);
@@ -237,6 +244,9 @@ Partial weigh(float* scores, std::size_t count) {
   return result;
 }
 
+// Positions between the value that is added and the one that is fetched into the cache.
+constexpr std::size_t k_ahead = 32;
+
 // Adds positions [0, end) of the chunk, whose cells lie behind each other from `first_cell`, to the
 // `count` queries' results, `wide` times 16 columns from `column` on.
 template <std::size_t count, std::size_t wide>
@@ -254,7 +264,10 @@ HWY_INLINE void add_values(const AttendJob& job, std::size_t first_query, std::s
   for (std::size_t p = 0; p < end; ++p, values += job.width) {
     Lanes value[wide];
     HWY_UNROLL(4)
-    for (std::size_t w = 0; w < wide; ++w) value[w] = load_halves(values + w * k_lanes);
+    for (std::size_t w = 0; w < wide; ++w) {
+      value[w] = load_halves(values + w * k_lanes);
+      if (w % 2 == 0) hwy::Prefetch(values + k_ahead * job.width + w * k_lanes);
+    }
     HWY_UNROLL(4)
     for (std::size_t i = 0; i < count; ++i) {
       const Lanes weight = same_lanes(weights[i][p]);
