@@ -8,6 +8,7 @@
 #include "cli/open_model.hpp"
 #include "cli/terminal.hpp"
 #include "core/hash.hpp"
+#include "core/text.hpp"
 #include "models/models.hpp"
 
 namespace paceline::cli {
@@ -54,7 +55,7 @@ int verify(const std::string& name, std::stop_token stop) {
                                      "again",
                                      path->string(), *sum, model.sha256)));
   }
-  return finish(std::format("{} has sha256 {}\n", path->string(), *sum));
+  return finish(std::format("{} has sha256 {}\n", printable(path->string()), *sum));
 }
 
 }  // namespace
