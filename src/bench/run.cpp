@@ -10,6 +10,7 @@
 #include "bench/sample.hpp"
 #include "bench/warnings.hpp"
 #include "core/random.hpp"
+#include "runtime/largest.hpp"
 
 namespace paceline::bench {
 
@@ -78,6 +79,11 @@ bool is_stable(const std::vector<double>& values) {
 /// A slow or broken pass says nothing about the other runs.
 bool is_of_one_run(const Error& error) {
   return error.code == ErrorCode::timed_out || error.code == ErrorCode::runtime_failed;
+}
+
+/// Nobody wants the other runs, or a model is damaged: then no number of any run says anything.
+bool ends_everything(const Error& error) {
+  return error.code == ErrorCode::cancelled || error.word == runtime::k_logits_not_finite;
 }
 
 /// State of one call of run().
@@ -245,7 +251,9 @@ Result<record::Block> Run::block(const Cell& cell) {
   if (filled) filled = add_comparisons(block, prompt);
   block.host_after = host::read_host_state();
   if (filled) return block;
-  if (filled.error().code == ErrorCode::cancelled) return filled.error();
+  if (ends_everything(filled.error())) {
+    return filled.error().in(std::format("prompt {}", prompt.id));
+  }
   block.status = record::CellStatus::failed;
   block.reason = filled.error().message;
   block.comparisons.clear();
@@ -309,7 +317,7 @@ Result<std::string> Run::sustain() {
            static_cast<std::size_t>(setup_.sustained_seconds), setup_.sustained_seconds - gone);
     record::Block block;
     auto filled = fill(block, *usable[turn % usable.size()], random.bits());
-    if (!filled && filled.error().code == ErrorCode::cancelled) return filled.error();
+    if (!filled && ends_everything(filled.error())) return filled.error();
     if (!filled) {
       ended_early = std::format("the sustained window ended early: {}", filled.error().message);
       break;

@@ -134,7 +134,9 @@ Result<void> add_drafter(const record::Arm& arm, const BenchOptions& options,
       if (opened == cast.drafts.end()) {
         Result<OpenedModel> model = cast.target;  // one copy of the weights is enough
         if (*arm.draft_model != options.target) {
-          model = open_model(*arm.draft_model, open_options(options, stop));
+          OpenOptions open = open_options(options, stop);
+          open.probed = true;  // when its memory was added up
+          model = open_model(*arm.draft_model, open);
         }
         if (!model) return model.error().in(std::format("draft \"{}\"", *arm.draft_model));
         PACELINE_TRY_VOID(compat::check_vocabularies(cast.target.model->vocabulary(),
@@ -315,7 +317,9 @@ Result<void> Bench::make_cast() {
     return {};  // there would be nothing to compare
   }
 
-  auto target = open_model(options_.target, open_options(options_, stop_));
+  OpenOptions open = open_options(options_, stop_);
+  open.probed = true;  // when its memory was added up
+  auto target = open_model(options_.target, open);
   if (!target) return target.error().in(std::format("target \"{}\"", options_.target));
   cast_.target = *std::move(target);
   environment.target = cast_.target.evidence;

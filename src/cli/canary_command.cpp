@@ -13,6 +13,7 @@
 #include "compat/compare.hpp"
 #include "core/clock.hpp"
 #include "core/json.hpp"
+#include "core/text.hpp"
 #include "core/version.hpp"
 #include "workload/fixture.hpp"
 
@@ -124,6 +125,9 @@ Result<Outcome> run_equality(const CanaryOptions& options, const CanaryCast& cas
     case compat::CanaryResult::inconclusive:
       outcome.exit_code = k_exit_inconclusive;
       break;
+    case compat::CanaryResult::not_exercised:
+      outcome.exit_code = k_exit_not_benchmarkable;
+      break;
   }
   if (stop.stop_requested() && !report->complete) outcome.exit_code = k_exit_cancelled;
   return outcome;
@@ -185,8 +189,8 @@ Result<int> run(const CanaryOptions& options, std::stop_token stop) {
       options.format == "json"
           ? dump_json(document(options, cast, outcome), 2) + "\n"
           : std::format("canary {}: target {}, {}, up to {} draft tokens\n\n{}", options.profile,
-                        options.target,
-                        cast.draft ? "draft " + options.draft : std::string("prompt lookup"),
+                        printable(options.target),
+                        cast.draft ? "draft " + printable(options.draft) : "prompt lookup",
                         options.num_draft_tokens, outcome.table);
   if (!write_stdout(text)) {
     return fail(ErrorCode::io, "the result could not be written to stdout");
@@ -203,7 +207,8 @@ Command add_canary_command(CLI::App& app) {
   CanaryOptions& o = *options;
   command->footer(
       "Exit: 0 equal or numeric_tie or passed, 13 different, 10 a published profile failed, 11 "
-      "time was up,\n12 the pair cannot speculate, 2 usage, 3 input or environment, 130 "
+      "time was up,\n12 the pair cannot speculate or nothing was drafted, 2 usage, 3 input or "
+      "environment, 130 "
       "cancelled.");
   command->add_option("--target,-t", o.target, "Model whose output is compared, named as in bench")
       ->capture_default_str();

@@ -9,11 +9,13 @@
 #include "bench/deadline.hpp"
 #include "cli/terminal.hpp"
 #include "core/clock.hpp"
+#include "core/text.hpp"
 #include "core/version.hpp"
 #include "draft/draft_model.hpp"
 #include "draft/lookup.hpp"
 #include "engine/engine.hpp"
 #include "gate/spec028.hpp"
+#include "runtime/largest.hpp"
 #include "workload/fixture.hpp"
 
 namespace paceline::cli {
@@ -329,7 +331,8 @@ Result<HardwareResult> run_capacity_canary(const CanaryOptions& options, const C
   if (const auto peak = host::peak_resident_bytes()) result.figures["peak_resident_bytes"] = *peak;
   if (!ran) {
     const Error& error = ran.error();
-    if (error.code == ErrorCode::invalid_argument || error.code == ErrorCode::unsupported) {
+    if (error.code == ErrorCode::invalid_argument || error.code == ErrorCode::unsupported ||
+        error.word == runtime::k_logits_not_finite) {
       return error;
     }
     result.timed_out = deadline.expired();
@@ -375,7 +378,7 @@ std::string hardware_table(const std::string& profile, const HardwareResult& res
     out += std::format("  {:<32}{:g}\n", "wanted " + name, value);
   }
   for (const std::string& reason : result.failure_reasons) {
-    out += std::format("  failed: {}\n", reason);
+    out += std::format("  failed: {}\n", printable(reason));
   }
   if (result.outputs_different + result.outputs_numeric_tie > 0) {
     out += std::format("  outputs: {} different, {} numeric ties\n", result.outputs_different,

@@ -60,17 +60,19 @@ Result<void> check_usage(const CheckOptions& options) {
 }
 
 /// The probe of a GGUF file, unless the model is refused without it.
-Result<void> add_probe(compat::Candidate& candidate, bool as_draft, std::stop_token stop) {
+Result<void> add_probe(compat::Candidate& candidate, bool as_draft, RuntimeChoice runtime,
+                       std::stop_token stop) {
   if (candidate.kind != compat::CandidateKind::gguf) return {};
   const auto alone = compat::check_alone(candidate, as_draft);
   const compat::Difference* hard = compat::first_hard(alone);
   if (hard != nullptr && hard->component != "rollback") return {};
-  PACELINE_TRY(candidate.probe, probe_in_child(candidate.files.front(), stop));
+  PACELINE_TRY(candidate.probe, probe_in_child(candidate.files.front(), runtime, stop));
   return {};
 }
 
 /// A toy, a known name (fetched where it is missing), a file, or a snapshot directory. No probe.
 Result<compat::Candidate> read_named(const std::string& name, const OpenOptions& options) {
+  PACELINE_TRY_VOID(check_toy_runtime(name, options.runtime));
   if (runtime::is_toy_name(name)) {
     PACELINE_TRY(const auto toy, runtime::parse_toy_name(name));
     return compat::describe_open_model(*runtime::make_toy_model(toy), name);
@@ -84,14 +86,16 @@ Result<compat::Candidate> read_named(const std::string& name, const OpenOptions&
 }
 
 /// The probes of both, side by side; one for both where they are the same file.
-Result<void> add_probes(compat::Candidate& target, compat::Candidate& draft, std::stop_token stop) {
+Result<void> add_probes(compat::Candidate& target, compat::Candidate& draft, RuntimeChoice runtime,
+                        std::stop_token stop) {
   if (!target.files.empty() && target.files == draft.files) {
-    PACELINE_TRY_VOID(add_probe(target, false, stop));
+    PACELINE_TRY_VOID(add_probe(target, false, runtime, stop));
     draft.probe = target.probe;
     return {};
   }
-  auto theirs = std::async(std::launch::async, [&] { return add_probe(draft, true, stop); });
-  auto ours = add_probe(target, false, stop);
+  auto theirs =
+      std::async(std::launch::async, [&] { return add_probe(draft, true, runtime, stop); });
+  auto ours = add_probe(target, false, runtime, stop);
   PACELINE_TRY_VOID(theirs.get());
   return ours;
 }
@@ -115,8 +119,7 @@ Result<void> verify_artifact(const CheckOptions& options, const compat::Candidat
   return compat::verify_artifact(draft.path, options.draft_artifact_sha256, hash);
 }
 
-/// Sizes of models that were read without complaint. The probe has opened the same sizes in its
-/// child process, so libllama does not break off here.
+/// Sizes of models that the probe has opened in its child process without complaint.
 Result<compat::MemoryCheck> size_models(const CheckOptions& options, std::size_t context,
                                         const OpenOptions& open) {
   PACELINE_TRY(auto fit, MemoryFit::open(options.target, options.memory_limit, open));
@@ -124,7 +127,8 @@ Result<compat::MemoryCheck> size_models(const CheckOptions& options, std::size_t
   return fit.check(usual_limits(context, options.num_draft_tokens, 0));
 }
 
-/// The memory part of a check. A model that cannot be sized is told, a usage error is returned.
+/// The memory part of a check. Sums that do not agree are told; a model that the runtime asked for
+/// cannot open is an error, and so is a usage error.
 Result<void> add_memory(const CheckOptions& options, const OpenOptions& open,
                         compat::PairCheck& check) {
   const auto has_sizes = [](const compat::Candidate& candidate) {
@@ -139,7 +143,7 @@ Result<void> add_memory(const CheckOptions& options, const OpenOptions& open,
                choose_context(options.max_context_tokens, check.draft.has_value(),
                               check.target.trained_context));
   auto sized = size_models(options, context, open);
-  if (!sized && sized.error().code == ErrorCode::cancelled) return sized.error();
+  if (!sized && sized.error().code != ErrorCode::internal) return sized.error();
   if (sized) {
     check.memory = *std::move(sized);
   } else {
@@ -159,14 +163,15 @@ Result<void> print(const Check& check, const CheckOptions& options) {
 
 Result<int> check_models(const CheckOptions& options, std::stop_token stop) {
   PACELINE_TRY(const RuntimeChoice runtime, parse_runtime_choice(options.runtime));
-  const OpenOptions open{.offline = options.offline, .stop = stop, .runtime = runtime};
+  const OpenOptions open{
+      .offline = options.offline, .stop = stop, .runtime = runtime, .probed = true};
   PACELINE_TRY(compat::Candidate target, read_named(options.target, open));
   std::optional<compat::Candidate> draft;
   if (options.draft.empty()) {
-    PACELINE_TRY_VOID(add_probe(target, false, stop));
+    PACELINE_TRY_VOID(add_probe(target, false, runtime, stop));
   } else {
     PACELINE_TRY(draft, read_named(options.draft, open));
-    PACELINE_TRY_VOID(add_probes(target, *draft, stop));
+    PACELINE_TRY_VOID(add_probes(target, *draft, runtime, stop));
     if (!options.draft_artifact_sha256.empty()) {
       PACELINE_TRY_VOID(verify_artifact(options, *draft, stop));
     }
@@ -186,6 +191,7 @@ Result<int> check_folder(const CheckOptions& options, std::stop_token stop) {
     return fail(ErrorCode::not_found,
                 std::format("\"{}\" holds no GGUF file and no snapshot directory", options.folder));
   }
+  PACELINE_TRY(const RuntimeChoice runtime, parse_runtime_choice(options.runtime));
   ProgressLine progress;
   std::vector<compat::FolderEntry> entries;
   for (const fs::path& path : found) {
@@ -195,7 +201,7 @@ Result<int> check_folder(const CheckOptions& options, std::stop_token stop) {
     entry.name = path.lexically_proximate(options.folder).string();
     auto candidate = compat::read_candidate(path, entry.name);
     if (candidate) {
-      if (const auto probed = add_probe(*candidate, false, stop); !probed) {
+      if (const auto probed = add_probe(*candidate, false, runtime, stop); !probed) {
         if (probed.error().code == ErrorCode::cancelled) return probed.error();
         candidate = probed.error();
       }

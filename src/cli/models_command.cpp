@@ -59,7 +59,7 @@ int verify(const std::string& name, std::stop_token stop) {
                                      "again",
                                      path->string(), *sum, model.sha256)));
   }
-  return finish(std::format("{} has sha256 {}\n", path->string(), *sum));
+  return finish(std::format("{} has sha256 {}\n", printable(path->string()), *sum));
 }
 
 struct InflateWords {

@@ -9,6 +9,7 @@
 #include <memory>
 
 #include "bench/deadline.hpp"
+#include "cli/child_probe.hpp"
 #include "cli/terminal.hpp"
 #include "core/file.hpp"
 #include "core/hash.hpp"
@@ -141,6 +142,27 @@ Result<RuntimeChoice> parse_runtime_choice(std::string_view word) {
       std::format("runtime \"{}\" is unknown; auto, native and llama are known", escape(word)));
 }
 
+std::string_view to_string(RuntimeChoice choice) {
+  switch (choice) {
+    case RuntimeChoice::automatic:
+      return "auto";
+    case RuntimeChoice::native:
+      return "native";
+    case RuntimeChoice::llama:
+      return "llama";
+  }
+  return "auto";
+}
+
+Result<void> check_toy_runtime(const std::string& name, RuntimeChoice choice) {
+  if (choice == RuntimeChoice::automatic || !runtime::is_toy_name(name)) return {};
+  return fail(
+      ErrorCode::invalid_argument,
+      std::format("\"{}\" is a toy, which no other runtime computes; leave --runtime {} out "
+                  "or name a model file",
+                  escape(name), to_string(choice)));
+}
+
 CLI::Option* add_runtime_option(CLI::App& app, std::string& word) {
   return app
       .add_option(
@@ -151,12 +173,8 @@ CLI::Option* add_runtime_option(CLI::App& app, std::string& word) {
       ->capture_default_str();
 }
 
-namespace {
-
-using ModelPointer = std::shared_ptr<const runtime::Model>;
-
-Result<ModelPointer> load_file(const fs::path& path, const OpenOptions& options,
-                               const std::function<bool(float)>& progress) {
+Result<std::shared_ptr<const runtime::Model>> load_model_file(
+    const fs::path& path, const OpenOptions& options, const std::function<bool(float)>& progress) {
   if (options.runtime != RuntimeChoice::llama) {
     auto model = runtime::load_native_model(path, {.progress = progress, .isa = options.isa});
     if (model || options.runtime == RuntimeChoice::native) return model;
@@ -166,9 +184,29 @@ Result<ModelPointer> load_file(const fs::path& path, const OpenOptions& options,
   return runtime::load_llama_model(path, {.progress = progress});
 }
 
+Result<std::unique_ptr<runtime::MemoryEstimator>> size_model_file(const fs::path& path,
+                                                                  RuntimeChoice choice) {
+  if (choice != RuntimeChoice::llama) {
+    auto native = runtime::open_native_memory_estimator(path);
+    if (native || choice == RuntimeChoice::native) return native;
+    if (native.error().code != ErrorCode::unsupported) return native;
+  }
+  return runtime::open_llama_memory_estimator(path);
+}
+
+namespace {
+
+Result<void> probe_unless_done(const fs::path& path, const OpenOptions& options) {
+  if (options.probed) return {};
+  PACELINE_TRY([[maybe_unused]] const auto probe,
+               probe_in_child(path, options.runtime, options.stop));
+  return {};
+}
+
 }  // namespace
 
 Result<OpenedModel> open_model(const std::string& name, const OpenOptions& options) {
+  PACELINE_TRY_VOID(check_toy_runtime(name, options.runtime));
   if (runtime::is_toy_name(name)) {
     PACELINE_TRY(const auto toy, runtime::parse_toy_name(name));
     OpenedModel opened{runtime::make_toy_model(toy), {}};
@@ -176,6 +214,7 @@ Result<OpenedModel> open_model(const std::string& name, const OpenOptions& optio
     return opened;
   }
   PACELINE_TRY(const fs::path path, fetch_with_progress(name, options));
+  PACELINE_TRY_VOID(probe_unless_done(path, options));
   ProgressLine progress;
   const auto start = std::chrono::steady_clock::now();
   double percent = 0;
@@ -188,7 +227,7 @@ Result<OpenedModel> open_model(const std::string& name, const OpenOptions& optio
     }
     return !deadline.token().stop_requested();
   };
-  auto model = load_file(path, options, on_progress);
+  auto model = load_model_file(path, options, on_progress);
   if (!model && model.error().code == ErrorCode::cancelled && deadline.expired()) {
     return fail(
         ErrorCode::timed_out,
@@ -205,17 +244,14 @@ Result<OpenedModel> open_model(const std::string& name, const OpenOptions& optio
 
 Result<std::unique_ptr<runtime::MemoryEstimator>> open_memory_estimator(
     const std::string& name, const OpenOptions& options) {
+  PACELINE_TRY_VOID(check_toy_runtime(name, options.runtime));
   if (runtime::is_toy_name(name)) {
     PACELINE_TRY(const auto toy, runtime::parse_toy_name(name));
     return runtime::make_toy_memory_estimator(toy);
   }
   PACELINE_TRY(const fs::path path, fetch_with_progress(name, options));
-  if (options.runtime != RuntimeChoice::llama) {
-    auto native = runtime::open_native_memory_estimator(path);
-    if (native || options.runtime == RuntimeChoice::native) return native;
-    if (native.error().code != ErrorCode::unsupported) return native;
-  }
-  return runtime::open_llama_memory_estimator(path);
+  PACELINE_TRY_VOID(probe_unless_done(path, options));
+  return size_model_file(path, options.runtime);
 }
 
 }  // namespace paceline::cli

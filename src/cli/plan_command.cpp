@@ -16,6 +16,7 @@
 #include "host/host.hpp"
 #include "plan/report.hpp"
 #include "runtime/native/native_model.hpp"
+#include "runtime/toy/toy.hpp"
 
 namespace paceline::cli {
 
@@ -151,7 +152,7 @@ Result<plan::Report> measure(const PlanOptions& options, std::stop_token stop) {
   report.host_at_start = host::read_host_state();
   OpenOptions open{.offline = options.offline, .stop = stop};
   PACELINE_TRY(open.isa, choose_isa(options.isa));
-  const bool toy = options.target.starts_with("toy:");
+  const bool toy = runtime::is_toy_name(options.target);
   std::vector<runtime::CeilingMeter> meters;
   if (!toy) {
     PACELINE_TRY(meters, make_meters(options));

@@ -7,6 +7,8 @@
 #include <cstdlib>
 #include <format>
 
+#include "core/text.hpp"
+
 namespace paceline::cli {
 
 std::size_t terminal_width() {
@@ -45,12 +47,13 @@ void ProgressLine::show(std::string_view text) {
   }
   last_ = now;
   stage_ = stage;
+  const std::string shown = printable(text);
   if (terminal_) {
-    std::fprintf(stderr, "\r\x1b[K%.*s", static_cast<int>(text.size()), text.data());
+    std::fprintf(stderr, "\r\x1b[K%s", shown.c_str());
     std::fflush(stderr);
     shown_ = true;
   } else {
-    std::fprintf(stderr, "%.*s\n", static_cast<int>(text.size()), text.data());
+    std::fprintf(stderr, "%s\n", shown.c_str());
   }
 }
 
@@ -63,7 +66,7 @@ void ProgressLine::clear() {
 
 void print_error(const Error& error) {
   const std::string word = error.word.empty() ? "" : std::format(" ({})", error.word);
-  std::fprintf(stderr, "paceline: %s%s\n", error.message.c_str(), word.c_str());
+  std::fprintf(stderr, "paceline: %s\n", printable(error.message + word).c_str());
 }
 
 bool write_stdout(std::string_view text) {

@@ -13,8 +13,30 @@
 #include "core/text.hpp"
 #include "draft/scripted.hpp"
 #include "engine/engine.hpp"
+#include "runtime/largest.hpp"
 
 namespace paceline::compat {
+
+namespace {
+
+/// Stages whose speculative texts are compared with plain ones.
+bool is_held_against_plain(CanaryStage stage) {
+  switch (stage) {
+    case CanaryStage::chain:
+    case CanaryStage::forced:
+    case CanaryStage::tree:
+    case CanaryStage::window:
+    case CanaryStage::context_end:
+      return true;
+    case CanaryStage::sampler:
+    case CanaryStage::repeat:
+    case CanaryStage::drafter:
+      return false;
+  }
+  return false;
+}
+
+}  // namespace
 
 CanaryResult CanaryReport::result() const {
   const auto any = [&](CanaryOutcome outcome) {
@@ -22,6 +44,11 @@ CanaryResult CanaryReport::result() const {
   };
   if (any(CanaryOutcome::different)) return CanaryResult::different;
   if (!complete || any(CanaryOutcome::not_run)) return CanaryResult::inconclusive;
+  if (std::ranges::none_of(cases, [](const CanaryCase& c) {
+        return is_held_against_plain(c.stage) && c.drafted > 0;
+      })) {
+    return CanaryResult::not_exercised;
+  }
   return any(CanaryOutcome::numeric_tie) ? CanaryResult::numeric_tie : CanaryResult::equal;
 }
 
@@ -491,6 +518,10 @@ Result<void> Canary::run_repeat(Planned& planned) {
 Result<void> Canary::judged(Planned& planned, const std::function<Result<void>()>& work) {
   const auto worked = work();
   if (worked || worked.error().code == ErrorCode::cancelled) return worked;
+  if (worked.error().word == runtime::k_logits_not_finite) {  // the model is damaged, or the draft
+    return worked.error().in(std::format("{} {} at depth {}", to_string(planned.result.stage),
+                                         planned.result.arm, planned.result.depth));
+  }
   differs(planned.result, "run_failed", worked.error().message);
   return {};
 }

@@ -78,7 +78,8 @@ struct CanarySkip {
   std::string reason;
 };
 
-enum class CanaryResult { equal, numeric_tie, different, inconclusive };
+/// not_exercised: no drafted token stood in any text that was compared, so equality shows nothing.
+enum class CanaryResult { equal, numeric_tie, different, inconclusive, not_exercised };
 std::string_view to_string(CanaryResult result);
 
 struct CanaryReport {
@@ -87,7 +88,8 @@ struct CanaryReport {
   bool complete = false;
   std::string incomplete_reason;
 
-  /// different before inconclusive (cases are missing) before numeric_tie before equal.
+  /// different before inconclusive (cases are missing) before not_exercised before numeric_tie
+  /// before equal.
   CanaryResult result() const;
 };
 

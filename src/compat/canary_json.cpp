@@ -51,6 +51,8 @@ std::string_view to_string(CanaryResult result) {
       return "different";
     case CanaryResult::inconclusive:
       return "inconclusive";
+    case CanaryResult::not_exercised:
+      return "not_exercised";
   }
   return "";
 }

@@ -57,7 +57,8 @@ std::string depths(const Row& row) {
 std::string wrap(const std::string& text, std::size_t width, std::size_t indent) {
   std::string out;
   std::size_t column = 0;
-  for (const std::string_view word : split(text, ' ')) {
+  const std::string shown = printable(text);  // texts of tokens and names stand in it
+  for (const std::string_view word : split(shown, ' ')) {
     if (column > 0 && column + 1 + word.size() > width) {
       out += "\n" + std::string(indent, ' ');
       column = indent;
@@ -103,9 +104,14 @@ std::string canary_table(const CanaryReport& report, std::size_t width) {
   std::string out = std::format("{:<12}{:<14}{:>6}{:>7}{:>7}{:>6}{:>7}{:>10}\n", "stage", "arm",
                                 "depth", "cases", "equal", "ties", "diff.", "accepted");
   out += std::string(std::min<std::size_t>(width, 69), '-') + "\n";
+  bool any_without_drafts = false;
   for (const Row& row : sum_up(report)) {
+    const bool without_drafts =
+        row.drafted == 0 && row.most_depth > 0 && row.stage != CanaryStage::drafter;
+    any_without_drafts = any_without_drafts || without_drafts;
     const std::string accepted =
-        row.drafted == 0 || row.stage == CanaryStage::drafter
+        without_drafts ? "no drafts"
+        : row.drafted == 0 || row.stage == CanaryStage::drafter
             ? "-"
             : std::format("{:.0f} %", 100.0 * static_cast<double>(row.accepted) /
                                           static_cast<double>(row.drafted));
@@ -123,6 +129,18 @@ std::string canary_table(const CanaryReport& report, std::size_t width) {
   }
   if (!report.complete) {
     out += wrap(std::format("  not complete: {}", report.incomplete_reason), width, 4);
+  }
+  if (any_without_drafts) {
+    out += wrap(
+        "  no drafts: nothing was proposed in these texts, so that they are equal shows nothing",
+        width, 4);
+  }
+  if (report.result() == CanaryResult::not_exercised) {
+    out += wrap(
+        "  no text that was compared had a single drafted token, so that they are equal shows "
+        "nothing: the texts were too short. Give the target more room (--max-context-tokens, "
+        "--max-tokens) or draft less (--num-draft-tokens)",
+        width, 4);
   }
   return out + std::format("\nresult: {}\n", to_string(report.result()));
 }

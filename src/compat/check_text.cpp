@@ -18,7 +18,8 @@ std::string line(std::string_view label, std::string_view text, std::size_t widt
   const std::size_t room = std::max<std::size_t>(width, 40) - k_label;
   std::string out = std::format("  {:<{}}", label, k_label - 2);
   std::size_t column = 0;
-  for (const std::string_view word : split(text, ' ')) {
+  const std::string shown = printable(text);  // names and texts of files stand in it
+  for (const std::string_view word : split(shown, ' ')) {
     if (column > 0 && column + 1 + word.size() > room) {
       out += "\n" + std::string(k_label, ' ');
       column = 0;
@@ -126,7 +127,7 @@ std::string first_reason(const std::vector<Difference>& differences) {
 
 std::string folder_entry(const FolderCheck& check, std::size_t index, std::size_t width) {
   const FolderEntry& entry = check.entries[index];
-  std::string out = std::format("{}\n", escape(entry.name, 200));
+  std::string out = std::format("{}\n", printable(entry.name));
   if (!entry.candidate) return out + line("no", entry.error, width);
   out += line(to_string(entry.candidate->kind), facts(*entry.candidate), width);
   const auto alone = check_alone(*entry.candidate, false);
@@ -159,10 +160,12 @@ std::string folder_entry(const FolderCheck& check, std::size_t index, std::size_
 }  // namespace
 
 std::string to_text(const PairCheck& check, std::size_t width) {
-  std::string out = check.draft ? std::format("May {} draft for {}? {}\n", check.draft->name,
-                                              check.target.name, check.usable() ? "Yes." : "No.")
-                                : std::format("May {} be a target? {}\n", check.target.name,
-                                              check.usable() ? "Yes." : "No.");
+  const char* answer = check.usable() ? "Yes." : "No.";
+  std::string out =
+      printable(check.draft ? std::format("May {} draft for {}? {}", check.draft->name,
+                                          check.target.name, answer)
+                            : std::format("May {} be a target? {}", check.target.name, answer));
+  out += "\n";
   out += line("target", facts(check.target), width);
   if (check.draft) out += line("draft", facts(*check.draft), width);
   for (const Difference& difference : check.differences) out += describe(difference, width);
@@ -185,8 +188,8 @@ std::string to_text(const FolderCheck& check, std::size_t width) {
   const auto usable = std::ranges::count_if(check.pairs, &FolderPair::usable);
   const auto candidates = std::ranges::count_if(
       check.entries, [](const FolderEntry& entry) { return entry.candidate.has_value(); });
-  return out +
-         std::format("{}: {} candidates, {} usable pairs\n", check.folder, candidates, usable);
+  return out + std::format("{}: {} candidates, {} usable pairs\n", printable(check.folder),
+                           candidates, usable);
 }
 
 }  // namespace paceline::compat

@@ -4,6 +4,9 @@
 #include <spdlog/spdlog.h>
 
 #include <memory>
+#include <string>
+
+#include "core/text.hpp"
 
 namespace paceline {
 
@@ -39,7 +42,8 @@ spdlog::level::level_enum to_spdlog(LogLevel level) {
 void set_log_level(LogLevel level) { logger().set_level(to_spdlog(level)); }
 
 void log(LogLevel level, std::string_view message) {
-  logger().log(to_spdlog(level), spdlog::string_view_t(message.data(), message.size()));
+  const std::string shown = printable(message);  // names and texts of others stand in it
+  logger().log(to_spdlog(level), spdlog::string_view_t(shown.data(), shown.size()));
 }
 
 }  // namespace paceline

@@ -79,26 +79,58 @@ std::string to_valid_utf8(std::string_view bytes) {
   return text;
 }
 
+namespace {
+
+/// One whole character as a terminal may show it.
+std::string printable_character(std::string_view character) {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(character[i]); };
+  if (character.size() == 1) {
+    if (byte(0) == '\n') return "\\n";
+    if (byte(0) == '\r') return "\\r";
+    if (byte(0) == '\t') return "\\t";
+    if (byte(0) < 0x20 || byte(0) == 0x7f) {
+      return std::format("\\x{:02x}", static_cast<unsigned>(byte(0)));
+    }
+  }
+  // U+0080 to U+009F: some terminals take them for escape sequences.
+  if (byte(0) == 0xc2 && byte(1) < 0xa0) {
+    return std::format("\\x{:02x}", static_cast<unsigned>(byte(1)));
+  }
+  // U+202A to U+202E and U+2066 to U+2069 reorder the characters around them.
+  if (character.starts_with("\xe2\x80") && byte(2) >= 0xaa && byte(2) <= 0xae) {
+    return std::format("\\u{:04x}", 0x2000U + (byte(2) - 0x80U));
+  }
+  if (character.starts_with("\xe2\x81") && byte(2) >= 0xa6 && byte(2) <= 0xa9) {
+    return std::format("\\u{:04x}", 0x2040U + (byte(2) - 0x80U));
+  }
+  return std::string(character);
+}
+
+}  // namespace
+
+std::string printable(std::string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  for (std::size_t at = 0; at < text.size();) {
+    const Step step = step_at(text, at);
+    out +=
+        step.valid ? printable_character(text.substr(at, step.length)) : std::string(k_replacement);
+    at += step.length;
+  }
+  return out;
+}
+
 std::string escape(std::string_view text, std::size_t limit) {
   std::string out;
   for (std::size_t at = 0; at < text.size();) {
     const Step step = step_at(text, at);
-    const auto first = static_cast<unsigned char>(text[at]);
     std::string shown;
     if (!step.valid) {
       shown = k_replacement;
-    } else if (first == '\n') {
-      shown = "\\n";
-    } else if (first == '\r') {
-      shown = "\\r";
-    } else if (first == '\t') {
-      shown = "\\t";
-    } else if (first == '"' || first == '\\') {
+    } else if (text[at] == '"' || text[at] == '\\') {
       shown = {'\\', text[at]};
-    } else if (first < 0x20 || first == 0x7f) {
-      shown = std::format("\\x{:02x}", static_cast<unsigned>(first));
     } else {
-      shown = text.substr(at, step.length);
+      shown = printable_character(text.substr(at, step.length));
     }
     if (out.size() + shown.size() > limit) return out + "...";
     out += shown;

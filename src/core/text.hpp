@@ -16,8 +16,13 @@ std::size_t whole_utf8_prefix(std::string_view bytes);
 /// go on, one for each other byte.
 std::string to_valid_utf8(std::string_view bytes);
 
-/// For logs and messages: control characters and quotes as \n, \x1b, ... Valid UTF-8, at most
-/// `limit` bytes and "..." where it was cut.
+/// For terminals: what could move the cursor, colour or reorder what others wrote (control
+/// characters with the line break, bidirectional controls) as \n, \x1b, \u202e, ... Valid UTF-8
+/// otherwise as it is, so twice gives the same as once.
+std::string printable(std::string_view text);
+
+/// For texts quoted in logs and messages: like printable, quotes and backslashes escaped too. At
+/// most `limit` bytes and "..." where it was cut.
 std::string escape(std::string_view text, std::size_t limit = 200);
 
 std::vector<std::string_view> split(std::string_view text, char separator);

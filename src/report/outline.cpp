@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <format>
 
+#include "core/text.hpp"
 #include "report/figures_impl.hpp"
 #include "report/text_impl.hpp"
 

@@ -1,7 +1,6 @@
 #include "report/text_impl.hpp"
 
 #include <algorithm>
-#include <cstdint>
 
 #include "core/text.hpp"
 
@@ -9,7 +8,6 @@ namespace paceline::report {
 
 namespace {
 
-constexpr std::string_view k_replacement = "\xef\xbf\xbd";
 constexpr std::string_view k_ellipsis = "\xe2\x80\xa6";
 
 bool starts_character(char byte) { return (static_cast<unsigned char>(byte) & 0xc0) != 0x80; }
@@ -26,22 +24,6 @@ std::size_t prefix_bytes(std::string_view text, std::size_t count) {
 }
 
 }  // namespace
-
-std::string printable(std::string_view bytes) {
-  const std::string valid = to_valid_utf8(bytes);
-  std::string out;
-  for (std::size_t i = 0; i < valid.size(); ++i) {
-    const auto byte = static_cast<unsigned char>(valid[i]);
-    const bool c1 = byte == 0xc2 && static_cast<unsigned char>(valid[i + 1]) < 0xa0;
-    if (byte >= 0x20 && byte != 0x7f && !c1) {
-      out += valid[i];
-      continue;
-    }
-    out += k_replacement;
-    if (c1) ++i;
-  }
-  return out;
-}
 
 std::size_t display_width(std::string_view text) {
   return static_cast<std::size_t>(std::ranges::count_if(text, starts_character));

@@ -8,9 +8,6 @@
 
 namespace paceline::report {
 
-/// Valid UTF-8 without control characters: what is neither becomes U+FFFD.
-std::string printable(std::string_view bytes);
-
 std::size_t display_width(std::string_view text);
 
 enum class Align { left, right };

@@ -107,7 +107,8 @@ class Runtime {
   /// Computes the rows. Rows of earlier passes that were not accepted are dropped first. Results
   /// live until the next call. Nothing is committed: `accept` does that.
   /// Errors: invalid_argument (too many rows or leaves, context full), cancelled (`stop` was
-  /// requested; every sequence is as it was before the call), runtime_failed.
+  /// requested; every sequence is as it was before the call), runtime_failed, and bad_format, word
+  /// logits_not_finite, where a row that wants its argmax or logits has none that are numbers.
   virtual Result<void> forward(std::span<const Row> rows, std::stop_token stop) = 0;
 
   /// Results of row `row` of the last pass, which must have wanted them. Of equal logits the

@@ -2,8 +2,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "bench/scene.hpp"
+#include "runtime/largest.hpp"
 #include "support/matchers.hpp"
 
 namespace paceline::test {
@@ -47,6 +49,30 @@ TEST(RunLimit, MakesAHangingRunAFailedBlockAndTheRestGoesOn) {
   EXPECT_THAT(failed.front()->reason, HasSubstr("still running after 1.0 s"));
   EXPECT_TRUE(failed.front()->comparisons.empty());
   EXPECT_TRUE(scene->record.complete);
+}
+
+TEST(Failure, OfAModelThatGivesNoNumbersEndsTheRun) {
+  const auto scene = lookup_scene(1, 4);
+  scene->target.bend = [](std::size_t, std::vector<float>& logits) {
+    std::ranges::fill(logits, std::numeric_limits<float>::quiet_NaN());
+  };
+  const auto ran = scene->run();
+  EXPECT_THAT(ran, FailsWith(ErrorCode::bad_format));
+  EXPECT_EQ(ran.error().word, "logits_not_finite");
+  EXPECT_THAT(scene->record.blocks, SizeIs(0));
+  EXPECT_FALSE(scene->record.complete);
+}
+
+TEST(Failure, OfNumbersInTheMiddleOfARunKeepsTheBlocksBeforeIt) {
+  const auto scene = lookup_scene(1, 4);
+  at_prompt(*scene, 2, [](std::stop_token) -> Result<void> {
+    return runtime::logits_not_finite("x.gguf", 40, "llama");
+  });
+  const auto ran = scene->run();
+  EXPECT_THAT(ran, FailsWith(ErrorCode::bad_format));
+  EXPECT_THAT(ran.error().message, HasSubstr("a-2"));
+  EXPECT_THAT(with_status(scene->record, CellStatus::failed), SizeIs(0));
+  EXPECT_LT(scene->record.blocks.size(), 4U);
 }
 
 // F5

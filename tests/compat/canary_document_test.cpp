@@ -22,6 +22,7 @@ CanaryReport report_with(CanaryOutcome outcome) {
   fine.arm = "lookup";
   fine.depth = 2;
   fine.outcome = CanaryOutcome::equal;
+  fine.drafted = 5;
   compat::CanaryCase other = fine;
   other.outcome = outcome;
   if (outcome != CanaryOutcome::equal) {
@@ -51,6 +52,22 @@ TEST(CanaryReport, WeighsDifferentAboveIncompleteAboveTies) {
   broken_off = report_with(CanaryOutcome::different);
   broken_off.complete = false;
   EXPECT_EQ(broken_off.result(), CanaryResult::different);
+}
+
+TEST(CanaryReport, CallsEqualityWithoutDraftsNoProof) {
+  CanaryReport empty = report_with(CanaryOutcome::equal);
+  for (compat::CanaryCase& c : empty.cases) c.drafted = 0;
+  EXPECT_EQ(empty.result(), CanaryResult::not_exercised);
+  EXPECT_THAT(compat::canary_table(empty, 80), HasSubstr("no drafts: "));
+  EXPECT_THAT(compat::canary_table(report_with(CanaryOutcome::equal), 80),
+              testing::Not(HasSubstr("no drafts")));
+  compat::CanaryCase repeated = empty.cases.front();
+  repeated.stage = CanaryStage::repeat;  // held against itself, not against plain decoding
+  repeated.drafted = 5;
+  empty.cases.push_back(repeated);
+  EXPECT_EQ(empty.result(), CanaryResult::not_exercised);
+  empty.cases.back().outcome = CanaryOutcome::different;
+  EXPECT_EQ(empty.result(), CanaryResult::different);
 }
 
 TEST(CanaryReport, ShowsTheFirstDifferenceWithBothTokens) {

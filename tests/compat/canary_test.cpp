@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <limits>
 #include <memory>
 
 #include "compat/canary_drafter_impl.hpp"
@@ -352,6 +353,44 @@ TEST_F(Canary, CallsATextThatSpeculationBreaksOffAFault) {
   EXPECT_THAT(report.cases,
               Contains(AllOf(Field(&CanaryCase::reason, "run_failed"),
                              Field(&CanaryCase::detail, HasSubstr("the cache is broken")))));
+}
+
+TEST_F(Canary, EndsWhereAModelGivesNoNumbers) {
+  use_lookup();
+  spoil = [](OddRuntime& target) {
+    target.bend = [](std::size_t, std::vector<float>& logits) {
+      logits.back() = std::numeric_limits<float>::quiet_NaN();
+    };
+  };
+  const auto report = compat::run_canary(setup, {});
+  EXPECT_THAT(report, FailsWith(ErrorCode::bad_format));
+  EXPECT_EQ(report.error().word, "logits_not_finite");
+}
+
+TEST_F(Canary, EndsWhereItsDraftGivesNoNumbers) {
+  use_draft_model([](OddRuntime& draft) {
+    draft.bend = [](std::size_t, std::vector<float>& logits) {
+      std::ranges::fill(logits, std::numeric_limits<float>::infinity());
+    };
+  });
+  const auto report = compat::run_canary(setup, {});
+  EXPECT_THAT(report, FailsWith(ErrorCode::bad_format));
+  EXPECT_EQ(report.error().word, "logits_not_finite");
+  EXPECT_THAT(report.error().message, HasSubstr("draft at depth 3"));
+}
+
+TEST_F(Canary, ProvesNothingWhereNothingWasDrafted) {
+  use_lookup();
+  setup.make_target =
+      [this](runtime::RuntimeLimits limits) -> Result<std::unique_ptr<runtime::Runtime>> {
+    limits.results = 1;  // no room for a draft in any pass
+    return model->create_runtime(limits);
+  };
+  const CanaryReport report = run();
+  EXPECT_TRUE(report.complete);
+  EXPECT_EQ(report.result(), CanaryResult::not_exercised);
+  EXPECT_THAT(compat::canary_table(report, 80),
+              AllOf(HasSubstr("result: not_exercised"), HasSubstr("shows nothing")));
 }
 
 TEST_F(Canary, WantsPromptsDepthAndRoom) {

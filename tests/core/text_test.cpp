@@ -165,6 +165,30 @@ TEST(Escape, ShowsWhatCannotBeSeen) {
   EXPECT_EQ(escape(""), "");
 }
 
+TEST(Escape, HidesWhatTerminalsObey) {
+  EXPECT_EQ(escape("a\xc2\x9b"
+                   "2J"),
+            "a\\x9b2J");                                   // CSI as one character
+  EXPECT_EQ(escape("a\u202egpj.exe"), "a\\u202egpj.exe");  // reads backwards
+  EXPECT_EQ(escape("a\u2066b\u2069"), "a\\u2066b\\u2069");
+}
+
+TEST(Printable, LeavesQuotesAndIsTheSameTwice) {
+  EXPECT_EQ(printable("\"gr\xc3\xbc\xc3\x9f\" \\o/"), "\"gr\xc3\xbc\xc3\x9f\" \\o/");
+  EXPECT_EQ(printable(std::string_view("\0\x1b[31m\x7f\n\xff", 9)),
+            "\\x00\\x1b[31m\\x7f\\n" + k_replacement);
+  Random random(3);
+  for (int i = 0; i < 20000; ++i) {
+    std::string bytes;
+    const std::size_t length = random.below(12);
+    while (bytes.size() < length) bytes += static_cast<char>(random.below(256));
+    const std::string once = printable(bytes);
+    EXPECT_EQ(printable(once), once);
+    EXPECT_EQ(to_valid_utf8(once), once);
+    for (const char c : once) EXPECT_GE(static_cast<unsigned char>(c), 0x20U) << bytes;
+  }
+}
+
 TEST(Escape, ReplacesBytesThatAreNoText) {
   EXPECT_EQ(escape("a\xff"
                    "b"),

@@ -360,6 +360,12 @@ class Check(Case):
         self.assertTrue(document["probe"]["run"])
         self.assertIsNone(document["code"])
 
+    def test_a_toy_has_its_own_runtime(self):
+        for command in ("check", "canary", "bench"):
+            for runtime in ("llama", "native"):
+                run = self.run_program(command, "--target", "toy:1", "--runtime", runtime)
+                self.assert_fails(run, 2, "toy:1", f"--runtime {runtime}")
+
     def test_toys_are_checked_without_files(self):
         self.assertEqual(self.document("--target", "toy:7", "--draft", "toy:7,agree=0.8")["result"], "usable")
         refused = self.document("--target", "toy:7", "--draft", "toy:7,vocab=64", code=12)
@@ -398,11 +404,11 @@ class Check(Case):
 
     def test_an_abort_of_the_library_ends_its_child_only(self):
         twice = self.gguf("twice")  # two tokens of one text, which libllama 0.7 asserts against
-        self.assert_fails(self.check("--target", twice), 3, "twice.gguf", "signal 6", "GGML_ASSERT")
+        self.assert_fails(self.check("--target", twice), 3, "twice.gguf", "broke off", "GGML_ASSERT")
         self.gguf("tiny")
         run = self.check(self.folder)
         self.assertEqual(run.returncode, 12, run.stderr)
-        self.assertIn("signal 6", run.stdout)
+        self.assertIn("broke off", run.stdout)
         self.assertIn("1 candidates", run.stdout)
 
     def test_the_child_answers_for_one_file(self):
@@ -460,6 +466,99 @@ class Check(Case):
     def test_a_full_disk_behind_stdout_is_an_error(self):
         with open("/dev/full", "w", encoding="utf-8") as full:
             self.assertEqual(self.check("--target", "toy:7", stdout=full).returncode, 3)
+
+
+class Damaged(Case):
+    """Files whose headers are fine and that nothing can run: none ends the program that was asked."""
+
+    @classmethod
+    def setUpClass(cls):
+        listed = subprocess.run([WRITE_GGUF, "damages"], capture_output=True, text=True, check=True)
+        cls.kinds = listed.stdout.split()
+
+    def test_check_does_not_say_yes_to_what_no_runtime_can_load(self):
+        self.assertGreater(len(self.kinds), 30)
+        for kind in self.kinds:
+            with self.subTest(kind=kind):
+                run = self.run_program("check", "--target", self.gguf(kind))
+                self.assert_fails(run, 3, f"{kind}.gguf")
+                self.assertEqual(run.stderr.count("\n"), 1, run.stderr)
+
+    def test_a_draft_is_looked_at_as_well(self):
+        tiny = self.gguf("tiny")
+        for kind in ("no-query", "layers-3", "epsilon-nan"):
+            self.assert_fails(self.run_program("check", "--target", tiny, "--draft", self.gguf(kind)), 3, f"{kind}.gguf")
+
+    def test_a_folder_lists_them_with_their_reasons(self):
+        for kind in self.kinds:
+            self.gguf(kind)
+        run = self.run_program("check", self.folder, "--format", "json")
+        self.assertEqual(run.returncode, 12, run.stderr)
+        document = json.loads(run.stdout)
+        self.assertEqual(len(document["candidates"]), len(self.kinds))
+        for candidate in document["candidates"]:
+            with self.subTest(candidate=candidate["name"]):
+                self.assertFalse(candidate["may_be_target"])
+                self.assertIsNone(candidate["candidate"])
+                self.assertGreater(len(candidate["error"]), 20)
+        self.assertNotIn("target   yes", self.run_program("check", self.folder).stdout)
+
+    def test_bench_and_canary_end_with_the_reason(self):
+        prompt = self.write("p.txt", "a b a b")
+        for kind in self.kinds:
+            path = self.gguf(kind)
+            for runtime in ("llama", "native"):
+                with self.subTest(kind=kind, runtime=runtime):
+                    self.assert_fails(self.run_program("canary", "--target", path, "--runtime", runtime), 3, f"{kind}.gguf")
+        for kind in ("integer-up", "epsilon-nan", "layers-0", "twice", "no-query", "nan-output"):
+            path = self.gguf(kind)
+            for runtime in ("auto", "llama", "native"):
+                with self.subTest(kind=kind, runtime=runtime):
+                    self.assert_fails(self.bench("--target", path, "--runtime", runtime, "-f", prompt), 3, f"{kind}.gguf")
+
+    def test_damage_is_named_by_its_tensor_or_key(self):
+        for kind, words in {"no-query": "blk.0.attn_q.weight", "integer-up": "blk.0.ffn_up.weight",
+                            "epsilon-nan": "attention.layer_norm_rms_epsilon is nan",
+                            "nan-query": "blk.0.attn_q.weight", "infinite-output": "output.weight"}.items():
+            with self.subTest(kind=kind):
+                self.assert_fails(self.run_program("check", "--target", self.gguf(kind)), 3, words)
+
+    def test_logits_that_are_no_numbers_end_the_run(self):
+        path = self.gguf("overflow")
+        prompt = self.write("p.txt", "a b a b")
+        for runtime in ("llama", "native"):
+            words = ("logits_not_finite", "overflow.gguf", "position", f"the runtime {runtime}")
+            with self.subTest(runtime=runtime):
+                self.assert_fails(self.run_program("canary", "--target", path, "--runtime", runtime), 3, *words)
+                self.assert_fails(self.bench("--target", path, "--runtime", runtime, "-f", prompt), 3, *words)
+        draft = ["--target", self.gguf("tiny"), "--draft", path]
+        self.assert_fails(self.run_program("canary", *draft), 3, "logits_not_finite", "overflow.gguf")
+        self.assert_fails(self.bench(*draft, "-f", prompt), 3, "logits_not_finite", "overflow.gguf")
+
+
+class Terminal(Case):
+    """Nothing that others wrote reaches the terminal as a command."""
+    NAME = "a\x1b[31mred\nno\u009b2J"
+
+    def assert_plain(self, text):
+        self.assertFalse([c for c in text if c != "\n" and (c < " " or "\x7f" <= c < "\xa0")], repr(text))
+
+    def test_names_of_files_are_escaped(self):
+        os.rename(self.gguf("tiny"), self.path(self.NAME + ".gguf"))
+        os.rename(self.gguf("cut"), self.path(self.NAME + "cut.gguf"))
+        self.gguf("small")
+        whole = self.path(self.NAME + ".gguf")
+        for arguments in (["check", self.folder], ["check", "--target", whole], ["check", "--target", whole + "x"],
+                          ["check", "--target", self.path(self.NAME + "cut.gguf")],
+                          ["check", "--target", whole, "--draft", self.path("small.gguf")],
+                          ["canary", "--target", whole, "-n", "1", "--max-tokens", "8"],
+                          ["bench", "--target", whole, "-f", self.write("p.txt", "a b a b"), "--max-tokens", "8"]):
+            run = self.run_program(*arguments)
+            with self.subTest(arguments=arguments[0:2]):
+                self.assertIn(run.returncode, (0, 3, 10, 11, 12), run.stderr)
+                self.assert_plain(run.stdout)
+                self.assert_plain(run.stderr)
+                self.assertIn("\\x1b[31mred\\nno\\x9b2J", run.stdout + run.stderr)
 
 
 class Memory(Case):

@@ -94,11 +94,11 @@ def main():
             refused = run.returncode == 3 and not run.stdout and b"damaged.gguf" in run.stderr and run.stderr.count(b"\n") == 1
             if not kept and not refused:
                 sys.exit(f"number {number}: exit {run.returncode}\n{run.stdout[:2000]!r}\n{run.stderr[:2000]!r}")
-            by_signal = b"broke off with signal" in run.stderr
-            if by_signal and outcomes["3 (signal in the child)"] < 3:
+            by_signal = b"broke off" in run.stderr
+            if by_signal and outcomes["3 (the child broke off)"] < 3:
                 print(run.stderr.decode(errors="replace"), end="", file=sys.stderr)
             by_child = by_signal or b"cannot be used" in run.stderr
-            outcomes[f"{run.returncode}" + (" (signal in the child)" if by_signal else " (child)" if by_child else "")] += 1
+            outcomes[f"{run.returncode}" + (" (the child broke off)" if by_signal else " (child)" if by_child else "")] += 1
     print(dict(outcomes))
 
 

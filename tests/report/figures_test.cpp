@@ -105,15 +105,5 @@ TEST(Wrap, IndentsTheFirstLineAndTheOthers) {
   EXPECT_THAT(wrap("ab", {.width = 2, .indent = 5, .hanging_indent = 5}), ElementsAre("     ab"));
 }
 
-TEST(Printable, HasNoControlCharactersAndNoBrokenBytes) {
-  EXPECT_EQ(printable("a\x1b[31mb\n\x7f"), "a\uFFFD[31mb\uFFFD\uFFFD");
-  EXPECT_EQ(printable("\xc2\x9b"
-                      "31m"),
-            "\uFFFD"
-            "31m");  // CSI as one character
-  EXPECT_EQ(printable("caf\xc3\xa9\xff"), "café\uFFFD");
-  EXPECT_EQ(printable("\xc2"), "\uFFFD");
-}
-
 }  // namespace
 }  // namespace paceline::report

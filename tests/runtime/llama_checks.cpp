@@ -390,4 +390,27 @@ void check_features(const Model& model, std::size_t prompt) {
   }
 }
 
+void check_that_logits_are_no_numbers(const Model& model) {
+  Session session(model);
+  const Tokens tokens = random_tokens(model, 8, 3);
+  for (const Wants wants : {Wants::argmax, Wants::logits}) {
+    for (const std::size_t width : {1U, 3U, 8U}) {
+      std::vector<Row> rows;
+      for (std::size_t i = 0; i < width; ++i) {
+        rows.push_back({.sequence = session.sequence(),
+                        .token = tokens[i],
+                        .parent = static_cast<std::int32_t>(i) - 1,
+                        .wants = i + 1 == width ? wants : Wants::nothing});
+      }
+      const auto passed = session.runtime().forward(rows, {});
+      EXPECT_THAT(passed, FailsWith(ErrorCode::bad_format,
+                                    testing::HasSubstr(std::format("position {}", width - 1))));
+      if (!passed) {
+        EXPECT_EQ(passed.error().word, "logits_not_finite");
+      }
+      EXPECT_EQ(session.length(), 0U);
+    }
+  }
+}
+
 }  // namespace paceline::test

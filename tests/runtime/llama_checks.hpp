@@ -80,5 +80,7 @@ void check_sequences(const runtime::Model& model, std::size_t sequences, std::si
 void check_truncate(const runtime::Model& model, std::size_t prompt, std::size_t leaves);
 void check_fork(const runtime::Model& model, std::size_t prompt);
 void check_features(const runtime::Model& model, std::size_t prompt);
+/// Of a model that is made to overflow: every pass that wants a row says so and changes nothing.
+void check_that_logits_are_no_numbers(const runtime::Model& model);
 
 }  // namespace paceline::test

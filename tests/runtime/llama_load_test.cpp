@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <format>
 #include <fstream>
+#include <limits>
 #include <memory>
 #include <string>
 #include <vector>
@@ -54,6 +55,42 @@ TEST(LlamaLoad, NamesWindowAndRecurrence) {
   const auto recurrent = value_of(load_llama_model(folder.path() / "r.gguf"));
   EXPECT_TRUE(recurrent->info().recurrent);
   EXPECT_EQ(recurrent->info().architecture, "mamba");
+}
+
+TEST(LlamaLoad, RefusesWeightsThatAreNoNumbers) {
+  const TemporaryFolder folder;
+  const auto path = folder.path() / "m.gguf";
+  for (const float bad :
+       {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
+    for (const char* tensor : {"blk.1.attn_k.weight", "output_norm.weight"}) {
+      TinyModel tiny;
+      tiny.tensors_of[tensor] = bad;
+      write_tiny(path, tiny);
+      const auto model = load_llama_model(path);
+      EXPECT_THAT(model, FailsWith(ErrorCode::bad_format));
+      EXPECT_THAT(model.error().message, AllOf(HasSubstr("m.gguf"), HasSubstr(tensor)));
+    }
+  }
+}
+
+TEST(LlamaLoad, RefusesWhatWouldEndTheProcessInAPass) {
+  const TemporaryFolder folder;
+  const auto path = folder.path() / "m.gguf";
+  TinyModel tiny;
+  tiny.integer_tensors = {"blk.0.ffn_up.weight"};
+  write_tiny(path, tiny);
+  auto model = load_llama_model(path, {.vocabulary_only = true});
+  EXPECT_THAT(model, FailsWith(ErrorCode::bad_format));
+  EXPECT_THAT(model.error().message, AllOf(HasSubstr("blk.0.ffn_up.weight"), HasSubstr("i32")));
+  for (const float bad : {std::numeric_limits<float>::quiet_NaN(), -1e-5F, 1.0F,
+                          std::numeric_limits<float>::infinity()}) {
+    tiny = {};
+    tiny.metadata["llama.attention.layer_norm_rms_epsilon"] = bad;
+    write_tiny(path, tiny);
+    model = load_llama_model(path, {.vocabulary_only = true});
+    EXPECT_THAT(model, FailsWith(ErrorCode::bad_format));
+    EXPECT_THAT(model.error().message, HasSubstr("layer_norm_rms_epsilon"));
+  }
 }
 
 TEST(LlamaLoad, FindsAllShardsFromAnyOfThem) {

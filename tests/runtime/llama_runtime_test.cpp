@@ -58,6 +58,14 @@ TEST_P(LlamaRuntimes, RowsDoNotDependOnTheWidth) {
   check_widths(*model_, 250, 24, 2);
 }
 
+TEST(LlamaRuntime, SaysWhereLogitsAreNoNumbers) {
+  const TemporaryFolder folder;
+  TinyModel wild;  // finite weights, products that are not
+  wild.tensors_of["output.weight"] = 3e38F;
+  write_tiny(folder.path() / "m.gguf", wild);
+  check_that_logits_are_no_numbers(*value_of(load_llama_model(folder.path() / "m.gguf")));
+}
+
 TEST_P(LlamaRuntimes, RowsDoNotDependOnTheThreads) { check_threads(*model_, 300); }
 
 TEST_P(LlamaRuntimes, TreeRowsEqualTheChainOfTheirPath) {

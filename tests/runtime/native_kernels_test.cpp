@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 #include <format>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -185,6 +186,51 @@ TEST_P(VectorKernels, QuantisingEqualsTheReference) {
   EXPECT_EQ(a[0].zero, 0);
 }
 
+// A number that is none must not become one on its way to the logits.
+void expect_nan_to_stay(const Kernels& kernels) {
+  for (const float bad :
+       {std::numeric_limits<float>::quiet_NaN(), -std::numeric_limits<float>::quiet_NaN(),
+        std::numeric_limits<float>::infinity()}) {
+    for (std::size_t at = 0; at < k_block; at += 5) {
+      std::vector<float> x(k_block, 1.0F);
+      x[at] = bad;
+      ActivationBlock block;
+      kernels.quantise(x.data(), 1, &block, 1);
+      EXPECT_FALSE(std::isfinite(block.scale)) << at;
+      x = std::vector<float>(k_block, 0.5F);
+      x[at] = bad;
+      const std::vector<float> up(k_block, 1.0F);
+      kernels.swiglu(x.data(), up.data(), k_block);
+      EXPECT_FALSE(std::isfinite(x[at])) << at;
+    }
+    // One score among 20 that is no number, or one that leaves no number for the others.
+    constexpr std::size_t width = 16;
+    std::vector<std::uint16_t> keys(32 * width, to_half(1.0F));
+    std::vector<std::uint16_t> values(32 * width, to_half(1.0F));
+    for (std::size_t d = 0; d < width; ++d) keys[d * k_lanes + 7] = to_half(bad);
+    const std::vector<float> q(width, 1.0F);
+    const Query query{.q = q.data(), .path = nullptr, .length = 20};
+    std::vector<float> scores(k_most_queries * (k_chunk + 2 * k_lanes));
+    Partial partial;
+    std::vector<float> out(width);
+    kernels.attend({.cache = {keys.data(), values.data()},
+                    .width = width,
+                    .committed = 19,
+                    .cells = 20,
+                    .chunk = 0,
+                    .queries = &query,
+                    .query_count = 1,
+                    .scores = scores.data(),
+                    .score_stride = k_chunk + 2 * k_lanes,
+                    .partials = &partial,
+                    .values = out.data()});
+    EXPECT_FALSE(std::isfinite(out[0] / partial.weight));
+  }
+}
+
+TEST_P(VectorKernels, KeepWhatIsNoNumber) { expect_nan_to_stay(kernels_); }
+TEST(ReferenceKernels, KeepWhatIsNoNumber) { expect_nan_to_stay(scalar_kernels()); }
+
 // Caches of one head, both filled by the reference and by the kernels.
 struct TwoCaches {
   std::vector<std::uint16_t> keys;
@@ -319,6 +365,21 @@ TEST(Packing, KeepsEveryValueOfARow) {
     EXPECT_TRUE(same_bits(first, last));
     EXPECT_TRUE(std::ranges::all_of(missing, [](float x) { return x == 0.0F; }));
     EXPECT_TRUE(std::ranges::any_of(first, [](float x) { return x != 0.0F; }));
+  }
+}
+
+TEST(Packing, SaysWhereAWeightIsNoNumber) {
+  for (std::size_t f = 0; f < k_formats; ++f) {
+    const auto format = static_cast<Format>(f);
+    SCOPED_TRACE(name_of(format));
+    const std::size_t columns = 512;
+    std::vector<std::byte> rows(3 * source_row_bytes(format, columns), std::byte{1});
+    std::vector<std::byte> packed(row_block_bytes(format, columns / k_block));
+    EXPECT_TRUE(pack_row_block(format, rows.data(), 3, columns, packed.data()));
+    // The last block of the last row: its factor, or its values, become NaN.
+    std::fill(rows.end() - static_cast<std::ptrdiff_t>(source_row_bytes(format, columns) / 2),
+              rows.end(), std::byte{0xff});
+    EXPECT_FALSE(pack_row_block(format, rows.data(), 3, columns, packed.data()));
   }
 }
 

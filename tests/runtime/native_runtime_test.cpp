@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <format>
+#include <limits>
 #include <memory>
 #include <stop_token>
 #include <string>
@@ -304,6 +305,31 @@ TEST(NativeRuntime, RefusesAMissingOrDamagedFile) {
   write_tiny(path);
   cut_file(path, 0.7);
   EXPECT_THAT(load_native_model(path), FailsWith(ErrorCode::bad_format, HasSubstr("cut")));
+}
+
+TEST(NativeRuntime, NamesTheTensorWhoseWeightsAreNoNumbers) {
+  const TemporaryFolder folder;
+  const auto path = folder.path() / "m.gguf";
+  for (const Weights weights : {Weights::f32, Weights::f16, Weights::bf16}) {
+    for (const char* tensor : {"blk.1.attn_k.weight", "token_embd.weight", "output_norm.weight"}) {
+      TinyModel tiny{.weights = weights};
+      tiny.tensors_of[tensor] = std::numeric_limits<float>::quiet_NaN();
+      write_tiny(path, tiny);
+      EXPECT_THAT(load_native_model(path),
+                  FailsWith(ErrorCode::bad_format, AllOf(HasSubstr("m.gguf"), HasSubstr(tensor))));
+    }
+  }
+}
+
+// Finite weights, products that are not; at every width and on every instruction set.
+TEST(NativeRuntime, SaysWhereLogitsAreNoNumbers) {
+  for (const Isa isa : runtime::native_isas()) {
+    for (const char* tensor : {"output.weight", "blk.0.attn_norm.weight", "blk.1.attn_k.weight"}) {
+      TinyModel wild{.weights = Weights::bf16};
+      wild.tensors_of[tensor] = 3e38F;
+      check_that_logits_are_no_numbers(*native_of(wild, isa));
+    }
+  }
 }
 
 TEST(NativeRuntime, RefusesAnInstructionSetThatIsNotHere) {

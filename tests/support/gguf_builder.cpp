@@ -67,6 +67,9 @@ class Builder {
     gguf_set_val_str(gguf_.get(), "general.architecture", architecture_.c_str());
   }
 
+  /// Leaves tensors out and changes others as they are added.
+  void damage_like(const TinyModel& model) { model_ = model; }
+
   gguf_context* gguf() { return gguf_.get(); }
   void set(std::string_view key, std::size_t value) {
     gguf_set_val_u32(gguf_.get(), std::format("{}.{}", architecture_, key).c_str(),
@@ -82,7 +85,21 @@ class Builder {
   // `values` row by row, the first extent running fastest.
   void tensor(const std::string& name, ggml_type type, std::initializer_list<std::int64_t> extents,
               std::span<const float> values) {
+    if (model_.tensors_left_out.contains(name)) return;
     const std::vector<std::int64_t> ne(extents);
+    if (model_.integer_tensors.contains(name)) {
+      ggml_tensor* zeros =
+          ggml_new_tensor(memory_.get(), GGML_TYPE_I32, static_cast<int>(ne.size()), ne.data());
+      std::memset(zeros->data, 0, ggml_nbytes(zeros));
+      ggml_set_name(zeros, name.c_str());
+      tensors_.push_back(zeros);
+      return;
+    }
+    std::vector<float> same;
+    if (const auto filled = model_.tensors_of.find(name); filled != model_.tensors_of.end()) {
+      same.assign(values.size(), filled->second);
+      values = same;
+    }
     ggml_tensor* made =
         ggml_new_tensor(memory_.get(), type, static_cast<int>(ne.size()), ne.data());
     PACELINE_CHECK(static_cast<std::size_t>(ggml_nelements(made)) == values.size(),
@@ -120,6 +137,7 @@ class Builder {
 
  private:
   std::string architecture_;
+  TinyModel model_;  // only what it says of damage
   gguf_context_ptr gguf_;
   ggml_context_ptr memory_;
   std::vector<const ggml_tensor*> tensors_;
@@ -319,15 +337,21 @@ void set_metadata(Builder& builder, const TinyModel& model) {
       gguf_set_val_bool(builder.gguf(), key.c_str(), *flag);
     } else if (const auto* number = std::get_if<std::uint32_t>(&value)) {
       gguf_set_val_u32(builder.gguf(), key.c_str(), *number);
+    } else if (const auto* real = std::get_if<float>(&value)) {
+      gguf_set_val_f32(builder.gguf(), key.c_str(), *real);
     } else {
       gguf_set_val_str(builder.gguf(), key.c_str(), std::get<std::string>(value).c_str());
     }
+  }
+  for (const std::string& key : model.keys_left_out) {
+    PACELINE_CHECK(gguf_remove_key(builder.gguf(), key.c_str()) >= 0, "the key is there");
   }
 }
 
 Builder build_tiny(const TinyModel& model) {
   using Kind = TinyModel::Kind;
   Builder builder(architecture_of(model.kind));
+  builder.damage_like(model);
   const Widths widths(model);
   const std::int64_t width = model.kind == Kind::recurrent ? k_width : widths.model;
   describe(builder, model.name, model.context, model.layers, width);

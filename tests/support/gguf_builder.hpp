@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <variant>
 #include <vector>
@@ -70,7 +71,12 @@ struct TinyModel {
   std::string name = "tiny";
   GgufVocabulary vocabulary = small_vocabulary();
   /// Keys that are set last, in place of others.
-  std::map<std::string, std::variant<bool, std::uint32_t, std::string>> metadata = {};
+  std::map<std::string, std::variant<bool, std::uint32_t, float, std::string>> metadata = {};
+  /// What a damaged file lacks, and what its tensors hold instead.
+  std::set<std::string> keys_left_out = {};
+  std::set<std::string> tensors_left_out = {};
+  std::map<std::string, float> tensors_of = {};  // every value is this one
+  std::set<std::string> integer_tensors = {};    // of type I32
 };
 
 /// What may follow a token, with its relative weight.

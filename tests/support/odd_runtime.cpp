@@ -4,6 +4,8 @@
 #include <condition_variable>
 #include <mutex>
 
+#include "runtime/largest.hpp"
+
 namespace paceline::test {
 
 using runtime::Row;
@@ -29,6 +31,9 @@ Result<void> OddRuntime::forward(std::span<const Row> rows, std::stop_token stop
     logits_[i].assign(row.begin(), row.end());
     if (bend) bend(rows.size(), logits_[i]);
     if (bend_row) bend_row(rows.size(), i, logits_[i]);
+    if (!runtime::find_largest(logits_[i]).finite) {  // as every runtime does
+      return runtime::logits_not_finite("odd.gguf", i, "odd");
+    }
   }
   return {};
 }

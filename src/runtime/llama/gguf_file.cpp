@@ -41,6 +41,50 @@ Result<std::uint64_t> check_is_file(const std::filesystem::path& path) {
   return bytes;
 }
 
+/// libllama ends the process where it meets weights of these types in a product or a norm.
+bool is_no_weight(ggml_type type) {
+  switch (type) {
+    case GGML_TYPE_I8:
+    case GGML_TYPE_I16:
+    case GGML_TYPE_I32:
+    case GGML_TYPE_I64:
+    case GGML_TYPE_F64:
+      return true;
+    default:
+      return false;
+  }
+}
+
+Result<void> check_weights(const GgufHeader& header, const std::filesystem::path& path) {
+  for (const GgufTensor& tensor : header.tensors()) {
+    const bool is_map = tensor.name.contains("2eid");  // which experts a token has: integers
+    if (!tensor.name.ends_with(".weight") || is_map || tensor.type >= GGML_TYPE_COUNT) continue;
+    const auto type = static_cast<ggml_type>(tensor.type);
+    if (!is_no_weight(type)) continue;
+    return fail(
+        ErrorCode::bad_format,
+        std::format("{} holds tensor \"{}\" in format {}, which nothing can multiply by; it "
+                    "is damaged or was converted wrongly",
+                    quoted(path), escape(tensor.name, 60), ggml_type_name(type)));
+  }
+  return {};
+}
+
+/// What a norm adds below its root. libllama ends the process where it is negative or NaN.
+Result<void> check_epsilons(const GgufHeader& header, std::string_view architecture,
+                            const std::filesystem::path& path) {
+  for (const char* name : {"attention.layer_norm_rms_epsilon", "attention.layer_norm_epsilon",
+                           "attention.group_norm_epsilon"}) {
+    const std::string key = std::format("{}.{}", architecture, name);
+    const auto value = header.number(key);
+    if (!value || (*value >= 0 && *value < 1)) continue;
+    return fail(ErrorCode::bad_format,
+                std::format("{} is damaged: {} is {}, a number from 0 up to 1 is wanted",
+                            quoted(path), escape(key, 80), *value));
+  }
+  return {};
+}
+
 Result<void> check_not_cut(const GgufHeader& header, const std::filesystem::path& path,
                            std::uint64_t file_bytes) {
   std::uint64_t end = 0;
@@ -176,11 +220,13 @@ Result<GgufModelFile> read_gguf_model(const std::filesystem::path& path) {
   const std::uint64_t shard_count = first.integer("split.count").value_or(1);
   if (shard_count <= 1) {
     PACELINE_TRY_VOID(check_not_cut(first, path, bytes));
+    PACELINE_TRY_VOID(check_weights(first, path));
     summary.files = {path};
     summary.file_bytes = bytes;
     summary.parameters = count_parameters(first);
     summary.tensor_bytes = count_tensor_bytes(first);
     read_description(first, summary);
+    PACELINE_TRY_VOID(check_epsilons(first, summary.architecture, path));
     return GgufModelFile{std::move(summary), std::move(first)};
   }
   PACELINE_TRY(summary.files,
@@ -190,11 +236,13 @@ Result<GgufModelFile> read_gguf_model(const std::filesystem::path& path) {
     PACELINE_TRY(const std::uint64_t shard_bytes, check_is_file(shard));
     PACELINE_TRY(GgufHeader header, read_gguf_header(shard));
     PACELINE_TRY_VOID(check_not_cut(header, shard, shard_bytes));
+    PACELINE_TRY_VOID(check_weights(header, shard));
     summary.file_bytes += shard_bytes;
     summary.parameters += count_parameters(header);
     summary.tensor_bytes += count_tensor_bytes(header);
     if (i == 0) {
       read_description(header, summary);
+      PACELINE_TRY_VOID(check_epsilons(header, summary.architecture, shard));
       first = std::move(header);
     }
   }

@@ -37,8 +37,8 @@ struct GgufSummary {
 std::optional<std::uint64_t> gguf_tensor_bytes(const GgufTensor& tensor);
 
 /// Reads the metadata of `path` and, where it is one shard of a split model, of all others.
-/// Errors: not_found (file or shard missing), bad_format (not GGUF, damaged, or shorter than its
-/// tensors), io.
+/// Errors: not_found (file or shard missing), bad_format (not GGUF, damaged, shorter than its
+/// tensors, or with weights or an epsilon that libllama would end the process at), io.
 Result<GgufSummary> read_gguf_summary(const std::filesystem::path& path);
 
 /// The same with the header of the first shard, which holds the tokenizer. Same errors.

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <filesystem>
 #include <format>
 #include <string_view>
@@ -19,6 +20,8 @@ namespace paceline::runtime {
 
 namespace {
 
+constexpr int k_broke_off = 3;  // the exit code of bad input and environments
+
 // The innermost capture of this thread. libllama logs on the calling thread.
 thread_local CapturedErrors* current_capture = nullptr;
 
@@ -27,6 +30,17 @@ void on_log(ggml_log_level level, const char* text, void* /*user_data*/) {
   if (line.empty() || line == ".") return;  // progress dots
   if (level == GGML_LOG_LEVEL_ERROR && current_capture != nullptr) current_capture->add(line);
   log(LogLevel::debug, line);
+}
+
+// ggml calls this, on any thread, where one of its assertions does not hold; it cannot go on. What
+// a header or a small load can show was found before, in a child process.
+void on_abort(const char* message) {
+  log(LogLevel::error,
+      std::format(
+          "libllama broke off ({}): a model file is damaged in a way that shows only while it "
+          "is computed, or this libllama has a fault; `paceline check` tells more of a file",
+          trim(message != nullptr ? message : "no reason given")));
+  std::_Exit(k_broke_off);
 }
 
 // True for instruction sets; the other features say how the library was built.
@@ -87,6 +101,7 @@ bool only_cpu_computes() {
 }
 
 LlamaBackend::LlamaBackend() {
+  ggml_set_abort_callback(on_abort);
   llama_log_set(on_log, nullptr);
   ggml_backend_load_all();
   llama_backend_init();
@@ -95,6 +110,7 @@ LlamaBackend::LlamaBackend() {
 LlamaBackend::~LlamaBackend() {
   llama_backend_free();
   llama_log_set(nullptr, nullptr);
+  ggml_set_abort_callback(nullptr);
 }
 
 std::string llama_build() { return library_versions(); }

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "core/check.hpp"
-#include "runtime/llama/argmax.hpp"
+#include "runtime/largest.hpp"
 #include "runtime/llama/context_impl.hpp"
 #include "runtime/llama/llama_backend.hpp"
 #include "runtime/llama/llama_backend_impl.hpp"
@@ -110,7 +110,7 @@ class LlamaRuntime final : public Runtime {
   void add_leaf_ids(std::span<const Row> rows);
   Result<void> decode();
   Result<void> restore_after(int code);
-  Result<void> read_results(std::span<const Row> rows);
+  Result<void> read_results(std::span<const Row> rows, const BatchShape& shape);
   const RowResult& result(std::size_t row, Wants wanted) const;
 
   std::shared_ptr<const Model> owner_;  // before the context: destroyed after it
@@ -325,7 +325,7 @@ Result<void> LlamaRuntime::forward(std::span<const Row> rows, std::stop_token st
     if (in_batch_[i] != 0) sequences_[i].replay.clear();
   }
   for (const Row& row : rows) ++sequences_[index(row.sequence)].pass_rows;
-  return read_results(rows);
+  return read_results(rows, shape);
 }
 
 // Makes the missing cells of the sequences in the batch, where they do not fit beside its rows.
@@ -447,7 +447,7 @@ Result<void> LlamaRuntime::restore_after(int code) {
   return {};
 }
 
-Result<void> LlamaRuntime::read_results(std::span<const Row> rows) {
+Result<void> LlamaRuntime::read_results(std::span<const Row> rows, const BatchShape& shape) {
   results_.resize(rows.size());
   for (std::size_t i = 0; i < rows.size(); ++i) {
     RowResult& result = results_[i];
@@ -459,9 +459,12 @@ Result<void> LlamaRuntime::read_results(std::span<const Row> rows) {
       if (result.logits == nullptr) {
         return fail(ErrorCode::runtime_failed, std::format("no logits for row {}", i));
       }
-    }
-    if (includes(result.wants, Wants::argmax)) {
-      result.argmax = lowest_argmax({result.logits, vocabulary_size_});
+      const Largest largest = find_largest({result.logits, vocabulary_size_});
+      if (!largest.finite) {
+        const std::size_t committed = sequences_[index(rows[i].sequence)].length;
+        return logits_not_finite(owner_->info().path, committed + shape.depth[i], "llama");
+      }
+      result.argmax = largest.token;
     }
     if (includes(result.wants, Wants::feature)) {
       result.feature = llama_get_embeddings_ith(context_.get(), batch_row);

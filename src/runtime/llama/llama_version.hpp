@@ -27,6 +27,7 @@ namespace paceline::runtime {
 inline llama_model_params mapped_model_params() {
   llama_model_params params = llama_model_default_params();
   params.load_mode = LLAMA_LOAD_MODE_MMAP;  // 0.6 and before: use_mmap
+  params.check_tensors = true;              // NaN in quantised products would pass unseen
   return params;
 }
 

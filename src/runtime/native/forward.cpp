@@ -4,7 +4,6 @@
 #include <array>
 #include <cmath>
 
-#include "runtime/llama/argmax.hpp"
 #include "runtime/native/kernels/pack.hpp"
 
 namespace paceline::runtime::native {
@@ -253,7 +252,7 @@ void Forward::run(std::size_t phase, std::size_t unit, std::size_t thread) {
       head(unit);
       break;
     case Kind::choose:
-      if (rows_[outputs_[unit]].argmax) choices_[unit] = lowest_argmax(logits(outputs_[unit]));
+      if (rows_[outputs_[unit]].output) choices_[unit] = find_largest(logits(outputs_[unit]));
       break;
   }
 }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/token.hpp"
+#include "runtime/largest.hpp"
 #include "runtime/native/cache.hpp"
 #include "runtime/native/kernels/kernels.hpp"
 #include "runtime/native/network.hpp"
@@ -25,7 +26,6 @@ struct PassRow {
   std::size_t position = 0;
   std::vector<std::int32_t> path = {};  // orders of its ancestors and itself; empty: 0, 1, ...
   bool output = false;                  // logits are wanted
-  bool argmax = false;                  // and their largest
   bool feature = false;
 };
 
@@ -42,7 +42,8 @@ class Forward final : public Phases {
   /// Of rows that were outputs: [vocabulary].
   std::span<const float> logits(std::size_t row) const;
   /// Of rows that wanted it.
-  Token argmax(std::size_t row) const { return choices_[output_of_[row]]; }
+  /// Of rows with an output.
+  const Largest& largest(std::size_t row) const { return choices_[output_of_[row]]; }
   /// Of rows that wanted it: [hidden].
   std::span<const float> feature(std::size_t row) const;
 
@@ -160,7 +161,7 @@ class Forward final : public Phases {
   Activations final_;
   std::vector<float> features_;   // [outputs][hidden]
   std::vector<float> logits_;     // [outputs][vocabulary, padded]
-  std::vector<Token> choices_;    // [outputs]
+  std::vector<Largest> choices_;  // [outputs]
   std::vector<Scratch> scratch_;  // [threads]
 };
 

@@ -9,6 +9,7 @@
 #include "core/check.hpp"
 #include "core/version.hpp"
 #include "runtime/cores.hpp"
+#include "runtime/largest.hpp"
 #include "runtime/native/cache.hpp"
 #include "runtime/native/forward.hpp"
 #include "runtime/native/team.hpp"
@@ -130,7 +131,6 @@ void NativeRuntime::lay_out(const BatchShape& shape) {
     pass.order = counts[pass.sequence]++;
     pass.position = pass.committed + shape.depth[i];
     pass.output = includes(row.wants, Wants::logits) || includes(row.wants, Wants::argmax);
-    pass.argmax = includes(row.wants, Wants::argmax);
     pass.feature = includes(row.wants, Wants::feature);
     pass.path.clear();
     const PassRow* const parent =
@@ -170,12 +170,16 @@ Result<void> NativeRuntime::forward(std::span<const Row> rows, std::stop_token s
   for (const Row& row : rows) sequences_[index(row.sequence)].open = true;
   counters_.forwards += 1;
   counters_.rows += rows.size();
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (!pass_rows_[i].output || forward_.largest(i).finite) continue;
+    return logits_not_finite(owner_->info().path, pass_rows_[i].position, "native");
+  }
   return {};
 }
 
 Token NativeRuntime::argmax(std::size_t row) const {
   PACELINE_CHECK(wanted(row, Wants::argmax), "the row did not want its argmax");
-  return forward_.argmax(row);
+  return forward_.largest(row).token;
 }
 
 std::span<const float> NativeRuntime::logits(std::size_t row) const {

@@ -7,9 +7,11 @@
 #include <format>
 #include <optional>
 #include <set>
+#include <span>
 #include <string_view>
 #include <thread>
 
+#include "core/text.hpp"
 #include "runtime/native/kernels/pack.hpp"
 
 namespace paceline::runtime::native {
@@ -90,6 +92,11 @@ Result<void> Reader::read_shape(Shape& shape) const {
                 std::format("{} is missing", key("attention.layer_norm_rms_epsilon")));
   }
   shape.epsilon = static_cast<float>(*epsilon);
+  if (!(shape.epsilon >= 0.0F && shape.epsilon < 1.0F)) {
+    return fail(ErrorCode::bad_format,
+                std::format("{} is {}, a number from 0 up to 1 is wanted",
+                            key("attention.layer_norm_rms_epsilon"), *epsilon));
+  }
   if (shape.heads % shape.key_value_heads != 0) {
     return fail(ErrorCode::bad_format, std::format("{} heads cannot share {} heads of keys",
                                                    shape.heads, shape.key_value_heads));
@@ -117,11 +124,15 @@ Result<void> Reader::read_rotation(const Shape& shape, Rotation& rotation) {
                             shape.head_width));
   }
   const double base = file_.number(key("rope.freq_base")).value_or(10000.0);
+  if (!(base > 0.0 && std::isfinite(base))) {
+    return fail(ErrorCode::bad_format,
+                std::format("{} is {}, a number above 0 is wanted", key("rope.freq_base"), base));
+  }
   double factor = 1.0;
   const std::string scaling = file_.string(key("rope.scaling.type")).value_or("none");
   if (scaling == "linear") {
     factor = file_.number(key("rope.scaling.factor")).value_or(1.0);
-    if (!(factor > 0.0)) {
+    if (!(factor > 0.0 && std::isfinite(factor))) {
       return fail(ErrorCode::bad_format, std::format("{} is {}, a number above 0 is wanted",
                                                      key("rope.scaling.factor"), factor));
     }
@@ -140,6 +151,10 @@ Result<void> Reader::read_rotation(const Shape& shape, Rotation& rotation) {
     for (std::size_t i = 0; i < turned / 2; ++i) {
       float divisor = 1.0F;
       std::memcpy(&divisor, divisors.data.data() + 4 * i, sizeof divisor);
+      if (!(divisor > 0.0F && std::isfinite(divisor))) {
+        return fail(ErrorCode::bad_format,
+                    std::format("rope_freqs.weight holds {}, numbers above 0 are wanted", divisor));
+      }
       rotation.frequencies[i] /= static_cast<double>(divisor);
     }
   }
@@ -255,7 +270,8 @@ class Packer {
 
   /// Places everything from `start` on; gives the bytes needed.
   std::size_t place(std::byte* start);
-  bool pack(const PackOptions& options);
+  /// Errors: cancelled, bad_format (weights that are no numbers).
+  Result<void> pack(const PackOptions& options);
 
  private:
   struct Job {
@@ -280,6 +296,8 @@ class Packer {
   std::size_t units_ = 0;
   std::vector<Job> jobs_;
   std::vector<std::atomic<std::size_t>> left_;  // [jobs] row blocks not packed yet
+  std::vector<std::atomic<bool>> damaged_;      // [jobs] holds NaN or infinities
+  std::string damaged_vector_;                  // the first one's name, empty: none
 };
 
 void Packer::place_matrix(const std::string& name, Matrix& matrix, const std::string& bias) {
@@ -295,7 +313,13 @@ void Packer::place_vector(const std::string& name, const float*& vector) {
   if (tensor == nullptr) return;
   std::byte* const to = take(tensor->data.size());
   vector = reinterpret_cast<const float*>(to);
-  if (to != nullptr) std::memcpy(to, tensor->data.data(), tensor->data.size());
+  if (to == nullptr) return;
+  std::memcpy(to, tensor->data.data(), tensor->data.size());
+  const std::span<const float> copied(vector, tensor->data.size() / sizeof(float));
+  if (damaged_vector_.empty() &&
+      !std::ranges::all_of(copied, [](float value) { return std::isfinite(value); })) {
+    damaged_vector_ = name;
+  }
 }
 
 std::size_t Packer::place(std::byte* start) {
@@ -334,12 +358,23 @@ void Packer::pack_unit(std::size_t unit) {
   const std::size_t row_bytes = source_row_bytes(matrix.format, matrix.columns);
   std::byte* const to =
       start_ + (matrix.row_block(index) - start_);  // the same place, to be written
-  pack_row_block(matrix.format, jobs_[job].tensor->data.data() + first_row * row_bytes,
-                 std::min(k_row_block, matrix.rows - first_row), matrix.columns, to);
+  if (!pack_row_block(matrix.format, jobs_[job].tensor->data.data() + first_row * row_bytes,
+                      std::min(k_row_block, matrix.rows - first_row), matrix.columns, to)) {
+    damaged_[job] = true;
+  }
   if (left_[job].fetch_sub(1) == 1) file_.release(*jobs_[job].tensor);
 }
 
-bool Packer::pack(const PackOptions& options) {
+Result<void> Packer::pack(const PackOptions& options) {
+  const auto damaged = [](const std::string& name) {
+    return fail(ErrorCode::bad_format,
+                std::format("tensor {} holds weights that are no numbers (NaN or infinite): the "
+                            "file is damaged; compare its checksum with its source and fetch it "
+                            "again",
+                            escape(name, 60)));
+  };
+  if (!damaged_vector_.empty()) return damaged(damaged_vector_);
+  damaged_ = std::vector<std::atomic<bool>>(jobs_.size());
   left_ = std::vector<std::atomic<std::size_t>>(jobs_.size());
   for (std::size_t i = 0; i < jobs_.size(); ++i) left_[i] = jobs_[i].matrix.row_blocks();
   std::atomic<std::size_t> next = 0;
@@ -359,7 +394,10 @@ bool Packer::pack(const PackOptions& options) {
   }
   helpers.clear();
   if (!cancelled && options.progress && !options.progress(1.0F)) cancelled = true;
-  return !cancelled;
+  if (cancelled) return fail(ErrorCode::cancelled, "loading was cancelled");
+  const auto first = std::ranges::find_if(damaged_, [](const auto& is) { return is.load(); });
+  if (first == damaged_.end()) return {};
+  return damaged(jobs_[static_cast<std::size_t>(first - damaged_.begin())].tensor->name);
 }
 
 }  // namespace
@@ -384,8 +422,7 @@ Result<void> pack_weights(Network& network, const GgufTensors& file, const PackO
   PACELINE_TRY(network.memory, Memory::allocate(packer.place(nullptr), true, "the weights"));
   packer.place(network.memory.data());
   file.release();  // copying the vectors has mapped much of the file
-  if (!packer.pack(options)) return fail(ErrorCode::cancelled, "loading was cancelled");
-  return {};
+  return packer.pack(options);
 }
 
 }  // namespace paceline::runtime::native

@@ -86,7 +86,7 @@ Result<Network> describe_network(const GgufTensors& file, std::size_t vocabulary
 std::size_t packed_bytes(const Network& network, const GgufTensors& file);
 
 /// Packs all weights into memory of their own, giving the file's pages back on the way.
-/// Errors: out_of_memory, cancelled.
+/// Errors: out_of_memory, cancelled, bad_format (weights that are no numbers).
 Result<void> pack_weights(Network& network, const GgufTensors& file, const PackOptions& options);
 
 }  // namespace paceline::runtime::native

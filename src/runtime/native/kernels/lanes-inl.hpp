@@ -98,7 +98,8 @@ HWY_INLINE float sum_of(const Lanes& lanes) {
 
 HWY_INLINE hn::Vec<F32> exponential(hn::Vec<F32> x) {
   const F32 d;
-  x = hn::Min(hn::Max(x, hn::Set(d, k_exp_low)), hn::Set(d, k_exp_high));
+  // On x86 the second operand is kept where one is NaN, so NaN gives NaN.
+  x = hn::Min(hn::Set(d, k_exp_high), hn::Max(hn::Set(d, k_exp_low), x));
   const auto n = hn::Round(hn::Mul(x, hn::Set(d, k_log2_e)));
   auto r = hn::MulAdd(n, hn::Set(d, -k_ln2_high), x);
   r = hn::MulAdd(n, hn::Set(d, -k_ln2_low), r);

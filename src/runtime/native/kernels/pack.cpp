@@ -198,6 +198,30 @@ void write_scales(Format format, const SourceBlock& source, std::size_t row, std
   }
 }
 
+constexpr std::uint16_t k_half_exponent = 0x7c00;
+constexpr std::uint16_t k_bfloat_exponent = 0x7f80;
+constexpr std::uint32_t k_float_exponent = 0x7f800000;
+
+bool is_finite_half(std::uint16_t bits) { return (bits & k_half_exponent) != k_half_exponent; }
+
+/// Numbers whose exponent has all bits set are NaN or infinite.
+template <typename Bits>
+bool no_exponent_is_full(const std::byte* values, std::size_t count, Bits exponent) {
+  bool none = true;
+  for (std::size_t i = 0; i < count; ++i) {
+    Bits bits = 0;
+    std::memcpy(&bits, values + i * sizeof bits, sizeof bits);
+    none = none && (bits & exponent) != exponent;
+  }
+  return none;
+}
+
+bool are_finite(Format format, const std::byte* row, std::size_t columns) {
+  if (format == Format::f32) return no_exponent_is_full(row, columns, k_float_exponent);
+  return no_exponent_is_full(row, columns,
+                             format == Format::f16 ? k_half_exponent : k_bfloat_exponent);
+}
+
 }  // namespace
 
 std::optional<Format> format_of(std::string_view gguf_type) {
@@ -217,17 +241,19 @@ std::size_t source_row_bytes(Format format, std::size_t columns) {
   return columns / entry_of(format).block_columns * entry_of(format).block_bytes;
 }
 
-void pack_row_block(Format format, const std::byte* rows, std::size_t row_count,
+bool pack_row_block(Format format, const std::byte* rows, std::size_t row_count,
                     std::size_t columns, std::byte* out) {
   const std::size_t row_bytes = source_row_bytes(format, columns);
   if (row_count < k_row_block) {
     // A half of 0 as scale makes the missing rows 0.
     std::memset(out, 0, row_block_bytes(format, columns / k_block));
   }
+  bool finite = true;
   for (std::size_t row = 0; row < row_count; ++row) {
     const std::byte* const from = rows + row * row_bytes;
     if (is_float(format)) {
       const std::size_t bytes = entry_of(format).block_bytes;
+      finite = are_finite(format, from, columns) && finite;
       for (std::size_t k = 0; k < columns; ++k) {
         std::memcpy(out + (k * k_row_block + row) * bytes, from + k * bytes, bytes);
       }
@@ -235,11 +261,13 @@ void pack_row_block(Format format, const std::byte* rows, std::size_t row_count,
     }
     for (std::size_t block = 0; block < columns / k_block; ++block) {
       const SourceBlock source = read_block(format, from, block);
+      finite = finite && is_finite_half(source.d) && is_finite_half(source.m);
       std::byte* const to = out + block_offset(format, block);
       write_integers(format, source.q, row, to);
       write_scales(format, source, row, to, out + super_offset(format, block));
     }
   }
+  return finite;
 }
 
 void unpack_row(Format format, const std::byte* row_block, std::size_t row, std::size_t blocks,

@@ -18,8 +18,9 @@ std::size_t column_step(Format format);
 /// Bytes of a row in a GGUF file.
 std::size_t source_row_bytes(Format format, std::size_t columns);
 
-/// Packs up to 32 rows, which lie behind each other; missing ones become zero.
-void pack_row_block(Format format, const std::byte* rows, std::size_t row_count,
+/// Packs up to 32 rows, which lie behind each other; missing ones become zero. False where a
+/// weight, or a factor of quantised ones, is NaN or infinite.
+bool pack_row_block(Format format, const std::byte* rows, std::size_t row_count,
                     std::size_t columns, std::byte* out);
 
 /// One row of a packed row block as floats: out [blocks * 32].

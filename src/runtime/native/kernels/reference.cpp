@@ -19,6 +19,7 @@ namespace {
 using Lanes = std::array<float, k_lanes>;
 
 float exponential(float x) {
+  if (std::isnan(x)) return x;
   x = std::min(std::max(x, k_exp_low), k_exp_high);
   const float n = std::nearbyint(x * k_log2_e);
   float r = std::fma(n, -k_ln2_high, x);
@@ -82,8 +83,12 @@ void matmul_float(const std::byte* weights, const ActivationTile& tile, float* o
 
 void quantise(const float* x, std::size_t blocks, ActivationBlock* out, std::size_t stride) {
   for (std::size_t b = 0; b < blocks; ++b, x += k_block, out += stride) {
-    float largest = 0.0F;
-    for (std::size_t i = 0; i < k_block; ++i) largest = std::max(largest, std::abs(x[i]));
+    // As integers: NaN is larger than any number, so it becomes the scale and is not lost.
+    std::int32_t top = 0;
+    for (std::size_t i = 0; i < k_block; ++i) {
+      top = std::max(top, std::bit_cast<std::int32_t>(std::abs(x[i])));
+    }
+    const auto largest = std::bit_cast<float>(top);
     const float inverse = largest > 0.0F ? 127.0F / largest : 0.0F;
     std::array<std::int32_t, 2> sums{};
     for (std::size_t i = 0; i < k_block; ++i) {

@@ -2,6 +2,7 @@
 // the sets.
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -29,12 +30,14 @@ void quantise(const float* x, std::size_t blocks, ActivationBlock* out, std::siz
   constexpr std::size_t vectors = k_block / k_width;
   const hn::Rebind<std::int8_t, F32> bytes;
   for (std::size_t b = 0; b < blocks; ++b, x += k_block, out += stride) {
-    auto largest = hn::Zero(F32());
+    // As integers: NaN is larger than any number, so it becomes the scale and is not lost.
+    auto largest = hn::Zero(I32());
     HWY_UNROLL(8)
     for (std::size_t v = 0; v < vectors; ++v) {
-      largest = hn::Max(largest, hn::Abs(hn::LoadU(F32(), x + v * k_width)));
+      const auto size = hn::Abs(hn::LoadU(F32(), x + v * k_width));
+      largest = hn::Max(largest, hn::BitCast(I32(), size));
     }
-    const float top = hn::ReduceMax(F32(), largest);
+    const auto top = std::bit_cast<float>(hn::ReduceMax(I32(), largest));
     const auto inverse = hn::Set(F32(), top > 0.0F ? 127.0F / top : 0.0F);
     auto sum_low = hn::Zero(I32());
     auto sum_high = hn::Zero(I32());
