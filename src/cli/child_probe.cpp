@@ -77,7 +77,7 @@ int run_probe(const std::string& path) {
   if (const auto sizes = runtime::open_llama_memory_estimator(path)) {
     static_cast<void>((*sizes)->need({.context = 512}));
   }
-  return write_stdout(dump_json(compat::to_json(probe)) + "\n") ? k_exit_done : k_exit_input;
+  return finish(dump_json(compat::to_json(probe)) + "\n");
 }
 
 }  // namespace

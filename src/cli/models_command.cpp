@@ -1,5 +1,4 @@
 // `paceline models`: the models that are known by name, and fetching them.
-#include <cstdio>
 #include <format>
 #include <memory>
 
@@ -17,12 +16,6 @@ namespace {
 int complain(const Error& error) {
   print_error(error);
   return exit_code(error);
-}
-
-int finish(const std::string& text) {
-  if (write_stdout(text)) return k_exit_done;
-  std::perror("paceline: writing to stdout");
-  return k_exit_input;
 }
 
 int list() {

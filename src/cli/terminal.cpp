@@ -7,6 +7,9 @@
 #include <cstdlib>
 #include <format>
 
+#include "cli/exit_code.hpp"
+#include "core/file.hpp"
+
 namespace paceline::cli {
 
 std::size_t terminal_width() {
@@ -66,9 +69,18 @@ void print_error(const Error& error) {
   std::fprintf(stderr, "paceline: %s%s\n", error.message.c_str(), word.c_str());
 }
 
-bool write_stdout(std::string_view text) {
-  return std::fwrite(text.data(), 1, text.size(), stdout) == text.size() &&
-         std::fflush(stdout) == 0;
+Result<void> print_result(std::string_view text) {
+  if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0) {
+    return {};
+  }
+  return errno_error("writing the result to stdout");
+}
+
+int finish(std::string_view text) {
+  const auto printed = print_result(text);
+  if (printed) return k_exit_done;
+  print_error(printed.error());
+  return exit_code(printed.error());
 }
 
 }  // namespace paceline::cli
