@@ -77,7 +77,7 @@ struct Setup {
   double sustained_seconds = 0;
   double last_window_seconds = 30;
   std::function<void(const Progress&)> progress;
-  /// Called after every block and at the end. Its error ends the run.
+  /// Called before the first block, after every block and at the end. Its error ends the run.
   std::function<Result<void>(const record::Record&)> save;
 };
 

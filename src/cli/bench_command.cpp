@@ -1,15 +1,14 @@
 // `paceline bench`: options in, models opened, arms made ready, the run, the result out.
-#include <unistd.h>
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <filesystem>
 #include <format>
 #include <memory>
 
 #include "bench/bench.hpp"
 #include "cli/bench_options.hpp"
+#include "cli/bench_output.hpp"
 #include "cli/commands.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/memory_fit.hpp"
@@ -28,74 +27,10 @@
 
 namespace paceline::cli {
 
-namespace fs = std::filesystem;
-
 namespace {
 
-constexpr const char* k_default_output = "paceline-bench.json";
 constexpr std::size_t k_default_max_tokens = 96;
 constexpr double k_quick_seconds = 180;
-
-/// Where the result goes and where the cells are kept while it runs.
-struct Output {
-  report::Format format = report::Format::table;
-  std::string file;      // of the finished result; empty: stdout
-  fs::path record_file;  // the JSON document, replaced after every block
-  bool keep_record = true;
-};
-
-/// The result must not replace what it is made from. Names that are no files do not match.
-Result<void> check_not_an_input(const fs::path& output, const BenchOptions& options) {
-  std::vector<std::string> inputs{options.target, options.policy_file};
-  inputs.insert(inputs.end(), options.drafts.begin(), options.drafts.end());
-  inputs.insert(inputs.end(), options.fixtures.begin(), options.fixtures.end());
-  for (const std::string& input : inputs) {
-    std::error_code code;
-    if (input.empty() || !fs::equivalent(output, input, code) || code) continue;
-    return fail(ErrorCode::invalid_argument,
-                std::format("the result would replace \"{}\", which is an input of this run; name "
-                            "another file with -o",
-                            input));
-  }
-  return {};
-}
-
-Result<Output> choose_output(const BenchOptions& options) {
-  Output output;
-  const bool to_file = !options.output.empty() && options.output != "-";
-  std::string word = options.format;
-  if (options.jsonl) {
-    if (!word.empty() && word != "jsonl") {
-      return fail(ErrorCode::invalid_argument,
-                  std::format("--jsonl and --format {} contradict each other", word));
-    }
-    word = "jsonl";
-  }
-  if (word.empty()) word = options.output.empty() ? "table" : "json";
-  PACELINE_TRY(output.format, report::parse_format(word));
-  if (to_file) output.file = options.output;
-
-  if (to_file && output.format == report::Format::json) {
-    output.record_file = options.output;
-  } else if (options.output.empty()) {
-    output.record_file = k_default_output;
-  } else if (!options.resume.empty()) {
-    output.record_file = options.resume;
-  } else {
-    PACELINE_TRY(const fs::path state, state_directory());
-    std::error_code code;
-    fs::create_directories(state, code);
-    output.record_file = state / std::format("bench-{}.json", ::getpid());
-    output.keep_record = false;
-  }
-  PACELINE_TRY_VOID(check_not_an_input(output.record_file, options));
-  if (to_file) {
-    PACELINE_TRY_VOID(check_not_an_input(output.file, options));
-  }
-  PACELINE_TRY_VOID(check_writable(output.record_file));
-  if (to_file) PACELINE_TRY_VOID(check_writable(output.file));
-  return output;
-}
 
 /// Everything that must stay alive while the contenders run.
 struct Cast {
@@ -216,11 +151,14 @@ class Bench {
   Result<void> find_obstacles();
   Result<void> make_cast();
   Result<void> prepare_prompts();
+  Result<void> keep();
   Result<void> publish();
+  Result<int> broken_off(const Error& error);
 
   const BenchOptions& options_;
   std::stop_token stop_;
-  Output output_;
+  BenchOutput output_;
+  std::optional<record::Record> earlier_;  // that --resume continues
   gate::Policy policy_;
   std::vector<workload::Fixture> fixtures_;
   std::size_t repetitions_ = 1;
@@ -236,7 +174,7 @@ Result<void> Bench::make_plan() {
   PACELINE_TRY(fixtures_, choose_fixtures(options_));
   PACELINE_TRY(repetitions_, choose_repetitions(options_, fixtures_));
   PACELINE_TRY(policy_, make_policy(options_));
-  PACELINE_TRY(output_, choose_output(options_));
+  PACELINE_TRY(output_, BenchOutput::open(options_));
   plan.sampling = options_.sampling;
   plan.order_seed = options_.sampling.seed;
   plan.control = options_.control;
@@ -250,7 +188,9 @@ Result<void> Bench::make_plan() {
         most == 0 ? fixture.prompts.size() : std::min(most, fixture.prompts.size());
     plan.fixtures.push_back(describe(fixture, prompts, repetitions_));
   }
-  return {};
+  if (options_.resume.empty()) return {};
+  PACELINE_TRY(earlier_, read_earlier(options_.resume));
+  return check_plan(options_.resume, *earlier_, plan);
 }
 
 /// Sizes everything before anything is loaded, and sets the limits. Arms that do not fit are left
@@ -354,17 +294,31 @@ Result<void> Bench::prepare_prompts() {
   return {};
 }
 
+std::size_t finished_blocks(const record::Record& record) {
+  return static_cast<std::size_t>(
+      std::ranges::count(record.blocks, record::CellStatus::ok, &record::Block::status));
+}
+
+Result<void> Bench::keep() {
+  const gate::Evaluation evaluation = gate::evaluate(record_, policy_);
+  return output_.keep(report::render(record_, evaluation, report::Format::json),
+                      finished_blocks(record_));
+}
+
 Result<void> Bench::publish() {
   const gate::Evaluation evaluation = gate::evaluate(record_, policy_);
-  const report::Style style{.width = output_.file.empty() ? terminal_width() : 100,
-                            .colour = output_.file.empty() && terminal_has_colour()};
-  const std::string text = report::render(record_, evaluation, output_.format, style);
-  if (output_.file.empty()) {
-    if (!write_stdout(text)) return errno_error("writing the result to stdout");
-  } else if (output_.record_file != output_.file) {
-    PACELINE_TRY_VOID(replace_file(output_.file, text));
-  }
-  return {};
+  const report::Style style{.width = output_.is_stdout() ? terminal_width() : 100,
+                            .colour = output_.is_stdout() && terminal_has_colour()};
+  return output_.publish(report::render(record_, evaluation, output_.format(), style),
+                         finished_blocks(record_));
+}
+
+/// Says what is kept, and shows what is known so far.
+Result<int> Bench::broken_off(const Error& error) {
+  std::fprintf(stderr, "paceline: %s\n", output_.kept_sentence().c_str());
+  if (finished_blocks(record_) == 0) return error;
+  if (const auto published = publish(); !published) print_error(published.error());
+  return error;
 }
 
 Result<int> Bench::run() {
@@ -373,7 +327,9 @@ Result<int> Bench::run() {
   if (!cast_.contenders.empty()) PACELINE_TRY_VOID(prepare_prompts());
   SystemClock clock;
   record_.generated_at_unix_seconds = clock.unix_seconds();
-  if (!options_.resume.empty()) PACELINE_TRY_VOID(resume_from(options_.resume, record_));
+  if (earlier_) {
+    PACELINE_TRY_VOID(resume_from(options_.resume, *std::move(earlier_), record_));
+  }
 
   ProgressLine progress;
   setup_.contenders = cast_.contenders;
@@ -385,29 +341,22 @@ Result<int> Bench::run() {
         "{} {}/{}, {} gone{}", p.stage, p.done, p.total, format_seconds(p.elapsed_seconds),
         p.seconds_left ? std::format(", about {} left", format_seconds(*p.seconds_left)) : ""));
   };
+  // Until something is measured, whatever is on disk stays as it is.
   setup_.save = [&](const record::Record& record) {
-    const gate::Evaluation evaluation = gate::evaluate(record, policy_);
-    return replace_file(output_.record_file,
-                        report::render(record, evaluation, report::Format::json));
+    return finished_blocks(record) == 0 ? Result<void>{} : keep();
   };
   const auto ran = bench::run(setup_, record_, clock, stop_);
   progress.clear();
-  if (!ran) {
-    const bool cancelled = ran.error().code == ErrorCode::cancelled;
-    std::fprintf(stderr,
-                 "paceline: %zu finished blocks are kept in %s; continue with --resume %s\n",
-                 record_.blocks.size(), output_.record_file.c_str(), output_.record_file.c_str());
-    if (cancelled && !record_.blocks.empty()) {
-      if (const auto published = publish(); !published) print_error(published.error());
-      return k_exit_cancelled;
-    }
-    return ran.error();
+  if (!ran) return broken_off(ran.error());
+  if (finished_blocks(record_) == 0) PACELINE_TRY_VOID(keep());
+  if (const auto published = publish(); !published) {
+    return published.error().in(
+        std::format("the record is kept in \"{}\", and --resume with it writes the result again",
+                    output_.record_file().string()));
   }
-  PACELINE_TRY_VOID(publish());
-  std::error_code code;
-  if (!output_.keep_record) fs::remove(output_.record_file, code);
+  output_.finish();
   if (options_.output.empty()) {
-    std::fprintf(stderr, "paceline: the record is in %s\n", output_.record_file.c_str());
+    std::fprintf(stderr, "paceline: the record is in %s\n", output_.record_file().c_str());
   }
   return exit_code(gate::evaluate(record_, policy_));
 }

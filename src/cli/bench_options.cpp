@@ -18,6 +18,7 @@ constexpr std::size_t k_default_depth = 3;
 constexpr std::size_t k_quick_prompts = 3;
 constexpr std::size_t k_quick_tokens = 64;
 constexpr std::size_t k_published_runs = 3;
+constexpr std::size_t k_most_runs = 1000;  // of each prompt
 const std::vector<std::string> k_quick_fixtures{"code", "edit", "chat", "extraction"};
 
 /// A model's name as part of an arm's: the file name without folders and ending.
@@ -128,6 +129,12 @@ Result<std::size_t> choose_repetitions(const BenchOptions& options,
   if (baseline == 0 || spec == 0) {
     return fail(ErrorCode::invalid_argument,
                 std::format("--{} must be > 0", baseline == 0 ? "baseline-runs" : "spec-runs"));
+  }
+  if (std::max(baseline, spec) > k_most_runs) {
+    return fail(ErrorCode::invalid_argument,
+                std::format("--{} is {}, at most {} is wanted",
+                            baseline > k_most_runs ? "baseline-runs" : "spec-runs",
+                            std::max(baseline, spec), k_most_runs));
   }
   if (baseline != spec) {
     return fail(ErrorCode::invalid_argument,

@@ -9,6 +9,7 @@
 #include "cli/commands.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/terminal.hpp"
+#include "cli/validators.hpp"
 #include "compat/canary.hpp"
 #include "compat/compare.hpp"
 #include "core/clock.hpp"
@@ -192,9 +193,7 @@ Result<int> run(const CanaryOptions& options, std::stop_token stop) {
                         printable(options.target),
                         cast.draft ? "draft " + printable(options.draft) : "prompt lookup",
                         options.num_draft_tokens, outcome.table);
-  if (!write_stdout(text)) {
-    return fail(ErrorCode::io, "the result could not be written to stdout");
-  }
+  PACELINE_TRY_VOID(print_result(text));
   return outcome.exit_code;
 }
 
@@ -217,7 +216,7 @@ Command add_canary_command(CLI::App& app) {
   command
       ->add_option("--num-draft-tokens,-n", o.num_draft_tokens,
                    "Deepest draft, 1 to 16; every depth from 1 is tried")
-      ->check(CLI::Range(1, 16))
+      ->check(count_between(1, 16))
       ->capture_default_str();
   command
       ->add_option("--profile", o.profile,
@@ -227,35 +226,35 @@ Command add_canary_command(CLI::App& app) {
       ->transform(CLI::IsMember({"equality", "performance", "small-host", "capacity"}))
       ->capture_default_str();
   command->add_option("--max-tokens", o.max_tokens, "Tokens per text, equality")
-      ->check(CLI::Range(8, 1 << 16))
+      ->check(count_between(8, 1 << 16))
       ->capture_default_str();
   command
       ->add_option("--max-context-tokens", o.max_context_tokens,
                    "Context that is advertised [what the target was trained for; the published "
                    "profiles: at most the cap of this host's memory]")
-      ->check(CLI::Range(32, 1 << 24));
+      ->check(count_between(32, runtime::k_longest_context));
   command
       ->add_option("--temperature", o.temperature,
                    "Of the sampled texts, equality; the others are "
                    "greedy")
-      ->check(CLI::Range(0.01, 100.0))
+      ->check(number_between(0.01, 100.0))
       ->capture_default_str();
   command->add_option("--seed", o.seed, "Of the sampled texts")->capture_default_str();
   add_runtime_option(*command, o.runtime);
   command->add_option("--threads", o.threads, "Threads [the cores of the affinity mask]")
-      ->check(CLI::Range(1, 1024));
+      ->check(count_between(1, 1024));
   command
       ->add_option("--time-limit", o.time_limit,
                    "Seconds; what is known by then is shown [equality 1200, else 3600]")
-      ->check(CLI::Range(0.001, 1e7));
+      ->check(number_between(0.001, 1e7));
   command
       ->add_option("--sustained-seconds", o.sustained_seconds,
                    "Sustained window, performance [300]")
-      ->check(CLI::Range(0.0, 1e6));
+      ->check(number_between(0.0, 1e6));
   command
       ->add_option("--last-window-seconds", o.last_window_seconds,
                    "End of it that is judged, performance [60]")
-      ->check(CLI::Range(0.001, 1e6));
+      ->check(number_between(0.001, 1e6));
   command->add_option("--format", o.format, "table or json")
       ->check(CLI::IsMember({"table", "json"}))
       ->capture_default_str();

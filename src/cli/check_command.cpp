@@ -15,10 +15,10 @@
 #include "cli/memory_fit.hpp"
 #include "cli/open_model.hpp"
 #include "cli/terminal.hpp"
+#include "cli/validators.hpp"
 #include "compat/artifact.hpp"
 #include "compat/check.hpp"
 #include "compat/check_text.hpp"
-#include "core/file.hpp"
 #include "core/json.hpp"
 #include "runtime/toy/toy.hpp"
 
@@ -157,8 +157,7 @@ template <typename Check>
 Result<void> print(const Check& check, const CheckOptions& options) {
   const std::string text = options.format == "json" ? dump_json(compat::to_json(check), 2) + "\n"
                                                     : compat::to_text(check, terminal_width());
-  if (!write_stdout(text)) return errno_error("writing the result to stdout");
-  return {};
+  return print_result(text);
 }
 
 Result<int> check_models(const CheckOptions& options, std::stop_token stop) {
@@ -244,10 +243,10 @@ Command add_check_command(CLI::App& app) {
       ->add_option("--max-context-tokens", options->max_context_tokens,
                    "Context to size for [by this host's memory, at most what the model was trained "
                    "for]")
-      ->check(CLI::Range(2, 1 << 24));
+      ->check(count_between(2, runtime::k_longest_context));
   command
       ->add_option("--num-draft-tokens,-n", options->num_draft_tokens, "Deepest round to size for")
-      ->check(CLI::Range(0, 64))
+      ->check(count_between(0, 64))
       ->capture_default_str();
   add_runtime_option(*command, options->runtime);
   add_memory_limit(*command, options->memory_limit);

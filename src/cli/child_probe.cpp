@@ -117,7 +117,7 @@ int run_probe(const std::string& path, const std::string& runtime) {
     print_error(probe.error());
     return exit_code(probe.error());
   }
-  return write_stdout(dump_json(compat::to_json(*probe)) + "\n") ? k_exit_done : k_exit_input;
+  return finish(dump_json(compat::to_json(*probe)) + "\n");
 }
 
 }  // namespace

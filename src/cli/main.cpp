@@ -1,21 +1,42 @@
 // The program: options, composition, exit codes.
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <exception>
 #include <map>
+#include <span>
+#include <sstream>
 #include <string>
 
 #include "cli/commands.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/signals.hpp"
+#include "cli/terminal.hpp"
+#include "cli/usage.hpp"
 #include "core/log.hpp"
 #include "core/version.hpp"
 #include "runtime/llama/llama_backend.hpp"
 
 namespace {
 
+namespace cli = paceline::cli;
+
+/// A closed stdin, stdout or stderr is opened where nothing can be written: else the next file to
+/// be opened would take its number, and the result would be printed into it.
+void open_standard_files() {
+  for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; ++fd) {
+    if (::fcntl(fd, F_GETFD) < 0) static_cast<void>(::open("/dev/null", O_RDONLY));
+  }
+}
+
+int usage_error(const std::string& message) {
+  std::fprintf(stderr, "paceline: %s\n", message.c_str());
+  return cli::k_exit_usage;
+}
+
 int run(int argc, char** argv) {
-  namespace cli = paceline::cli;
   const cli::Signals signals;
   CLI::App app(
       "paceline: does speculative decoding pay for this model, on this host, for these "
@@ -34,15 +55,18 @@ int run(int argc, char** argv) {
   commands["plan"] = cli::add_plan_command(app);
   commands["probe-vocabulary"] = cli::add_probe_command(app);
   commands["schema"] = cli::add_schema_command(app);
+  if (const auto empty = cli::find_empty_argument(
+          std::span<const char* const>(argv, static_cast<std::size_t>(argc)).subspan(1))) {
+    return usage_error(*empty);
+  }
   try {
     app.parse(argc, argv);
-  } catch (const CLI::CallForHelp& help) {
-    return app.exit(help);
-  } catch (const CLI::CallForVersion& version) {
-    return app.exit(version);
+  } catch (const CLI::Success& asked) {  // for the help or the version
+    std::ostringstream text;
+    app.exit(asked, text, text);
+    return cli::finish(text.str());
   } catch (const CLI::ParseError& error) {
-    app.exit(error, std::cerr, std::cerr);
-    return cli::k_exit_usage;
+    return usage_error(cli::usage_message(app, error));
   }
   if (verbose) paceline::set_log_level(paceline::LogLevel::debug);
   const paceline::runtime::LlamaBackend backend;
@@ -52,6 +76,7 @@ int run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  open_standard_files();
   try {
     return run(argc, argv);
   } catch (const std::bad_alloc&) {

@@ -17,7 +17,6 @@ namespace paceline::cli {
 namespace {
 
 constexpr std::size_t k_pass_rows = 512;
-constexpr std::size_t k_longest_context = std::size_t{1} << 24;  // of --max-context-tokens
 
 }  // namespace
 
@@ -115,7 +114,7 @@ Result<std::size_t> MemoryFit::largest_context(const runtime::RuntimeLimits& lim
                                                std::size_t count) const {
   const std::size_t trained = target().trained_context;
   return compat::largest_context(
-      trained > 0 ? std::min(trained, k_longest_context) : limits.context, free(),
+      trained > 0 ? std::min(trained, runtime::k_longest_context) : limits.context, free(),
       [&](std::size_t context) {
         runtime::RuntimeLimits other = limits;
         other.context = context;

@@ -1,7 +1,6 @@
 // `paceline models`: the models that are known by name, fetching them, and making large ones of
 // small ones.
 #include <CLI/CLI.hpp>
-#include <cstdio>
 #include <format>
 #include <memory>
 
@@ -22,12 +21,6 @@ namespace {
 int complain(const Error& error) {
   print_error(error);
   return exit_code(error);
-}
-
-int finish(const std::string& text) {
-  if (write_stdout(text)) return k_exit_done;
-  std::perror("paceline: writing to stdout");
-  return k_exit_input;
 }
 
 int list() {

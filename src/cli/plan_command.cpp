@@ -9,6 +9,7 @@
 #include "cli/memory_fit.hpp"
 #include "cli/open_model.hpp"
 #include "cli/terminal.hpp"
+#include "cli/validators.hpp"
 #include "core/clock.hpp"
 #include "core/file.hpp"
 #include "core/json.hpp"
@@ -203,19 +204,35 @@ Result<plan::Report> measure(const PlanOptions& options, std::stop_token stop) {
   return report;
 }
 
+/// Nothing but an earlier plan in the same format is replaced.
+Result<void> check_output(const std::string& path, bool json) {
+  PACELINE_TRY_VOID(check_writable(path));
+  std::error_code code;
+  if (is_character_device(path) || !std::filesystem::exists(path, code) ||
+      std::filesystem::file_size(path, code) == 0) {
+    return {};
+  }
+  PACELINE_TRY(const std::string text, read_file(path));
+  if (!json && text.starts_with(plan::k_first_words)) return {};
+  if (json) {
+    const auto document = parse_json(text, path);
+    if (document && document->is_object() && document->contains("curves")) return {};
+  }
+  return fail(ErrorCode::invalid_argument,
+              std::format("{} holds something else than a plan in this format; remove it or name "
+                          "another file with -o",
+                          quoted(path)));
+}
+
 Result<int> run(const PlanOptions& options, std::stop_token stop) {
-  if (!options.output.empty() && options.output != "-") {
-    PACELINE_TRY_VOID(check_writable(options.output));
+  const bool json = options.format == "json" || (options.format.empty() && !options.output.empty());
+  const bool to_file = !options.output.empty() && options.output != "-";
+  if (to_file) {
+    PACELINE_TRY_VOID(check_output(options.output, json));
   }
   PACELINE_TRY(const plan::Report report, measure(options, stop));
-  const bool json = options.format == "json" || (options.format.empty() && !options.output.empty());
-  const std::string text =
-      json ? dump_json(plan::to_json(report), 2) + "\n" : plan::to_text(report);
-  if (!options.output.empty() && options.output != "-") {
-    PACELINE_TRY_VOID(replace_file(options.output, text));
-  } else if (!write_stdout(text)) {
-    return fail(ErrorCode::io, "the result could not be written to stdout");
-  }
+  const std::string text = json ? dump_json(plan::to_json(report), 2) + "\n" : plan::to_text(report);
+  PACELINE_TRY_VOID(to_file ? replace_file(options.output, text) : print_result(text));
   return stop.stop_requested() ? k_exit_cancelled : k_exit_done;
 }
 
@@ -247,30 +264,30 @@ Command add_plan_command(CLI::App& app) {
       ->add_option("--threads", o.threads,
                    "Threads, one number or several [the cores of the affinity mask]")
       ->delimiter(',')
-      ->check(CLI::Range(1, 1024));
+      ->check(count_between(1, 1024));
   command->add_option("--rows", o.curve.rows, "Rows of a pass, for example 1,2,4,8,16")
       ->delimiter(',')
-      ->check(CLI::Range(1, 4096))
+      ->check(count_between(1, 4096))
       ->capture_default_str();
   command
       ->add_option("--context", o.curve.contexts,
                    "Committed tokens in front of the pass, one number or several")
       ->delimiter(',')
-      ->check(CLI::Range(1, 1 << 20))
+      ->check(count_between(1, 1 << 20))
       ->capture_default_str();
   command
       ->add_option("--sequences", o.curve.sequences,
                    "Sequences that the rows are spread over, each with such a context")
-      ->check(CLI::Range(1, 256))
+      ->check(count_between(1, 256))
       ->capture_default_str();
   command
       ->add_option("--repeats", o.curve.repeats, "Times that everything is measured, interleaved")
-      ->check(CLI::Range(1, 10000))
+      ->check(count_between(1, 10000))
       ->capture_default_str();
   command->add_option("--seed", o.curve.seed, "Of the order inside a repeat")
       ->capture_default_str();
   command->add_option("--time-limit", o.time_limit, "Seconds; whole repeats until then are shown")
-      ->check(CLI::Range(0.001, 1e7));
+      ->check(number_between(0.001, 1e7));
   command->add_option("--format", o.format, "table or json [table; json with -o]")
       ->check(CLI::IsMember({"table", "json"}));
   command->add_option("--output,-o", o.output,

@@ -1,5 +1,4 @@
 // `paceline schema`: the JSON Schemas of the result documents.
-#include <cstdio>
 #include <memory>
 #include <string>
 
@@ -24,9 +23,7 @@ Command add_schema_command(CLI::App& app) {
     if (*document == "canary") schema = compat::canary_schema();
     if (*document == "check") schema = compat::check_schema();
     if (*document == "plan") schema = plan::plan_schema();
-    if (write_stdout(schema)) return k_exit_done;
-    std::perror("paceline: writing the schema to stdout");
-    return k_exit_input;
+    return finish(schema);
   };
 }
 

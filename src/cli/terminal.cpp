@@ -7,6 +7,8 @@
 #include <cstdlib>
 #include <format>
 
+#include "cli/exit_code.hpp"
+#include "core/file.hpp"
 #include "core/text.hpp"
 
 namespace paceline::cli {
@@ -69,9 +71,18 @@ void print_error(const Error& error) {
   std::fprintf(stderr, "paceline: %s\n", printable(error.message + word).c_str());
 }
 
-bool write_stdout(std::string_view text) {
-  return std::fwrite(text.data(), 1, text.size(), stdout) == text.size() &&
-         std::fflush(stdout) == 0;
+Result<void> print_result(std::string_view text) {
+  if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0) {
+    return {};
+  }
+  return errno_error("writing the result to stdout");
+}
+
+int finish(std::string_view text) {
+  const auto printed = print_result(text);
+  if (printed) return k_exit_done;
+  print_error(printed.error());
+  return exit_code(printed.error());
 }
 
 }  // namespace paceline::cli

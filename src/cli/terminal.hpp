@@ -39,7 +39,10 @@ class ProgressLine {
 /// One line on stderr, with the error's stable word where it has one.
 void print_error(const Error& error);
 
-/// Writes to stdout; false where that failed (a full disk, a closed pipe).
-bool write_stdout(std::string_view text);
+/// Writes a result to stdout. Error: io, for example on a full disk or a closed pipe.
+Result<void> print_result(std::string_view text);
+
+/// The same for a command that ends with it: gives the exit code.
+int finish(std::string_view text);
 
 }  // namespace paceline::cli

@@ -48,9 +48,7 @@ std::string sha256_hex(std::string_view bytes) {
 
 Result<std::string> sha256_file(const std::filesystem::path& path, std::stop_token stop,
                                 const std::function<void(std::uint64_t)>& progress) {
-  std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"),
-                                                       &std::fclose);
-  if (!file) return errno_error(std::format("opening \"{}\"", path.string()));
+  PACELINE_TRY(const FilePointer file, open_regular_file(path));
   Sha256 hash;
   std::vector<char> buffer(std::size_t{1} << 20);
   std::uint64_t total = 0;

@@ -2,6 +2,8 @@
 
 #include <format>
 
+#include "core/text.hpp"
+
 namespace paceline {
 
 namespace {
@@ -38,11 +40,15 @@ Result<Json> parse_json(std::string_view text, std::string_view what) {
   }
   try {
     return Json::parse(text);
-  } catch (const Json::exception& error) {  // parse_error; out_of_range for 1e999
-    std::string_view detail = error.what();
-    if (const auto end = detail.find("] "); end != std::string_view::npos) {
-      detail.remove_prefix(end + 2);
+  } catch (const Json::exception& error) {      // parse_error; out_of_range for 1e999
+    constexpr std::size_t k_shown_bytes = 300;  // it quotes the text up to where it went wrong
+    std::string detail = error.what();
+    if (const auto end = detail.find("] "); end != std::string::npos) detail.erase(0, end + 2);
+    if (detail.size() > k_shown_bytes) {
+      detail.resize(whole_utf8_prefix(std::string_view(detail).substr(0, k_shown_bytes)));
+      detail += "...";
     }
+    detail = to_valid_utf8(detail);
     return fail(ErrorCode::bad_format, std::format("{}: not valid JSON: {}", what, detail));
   }
 }

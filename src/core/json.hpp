@@ -14,7 +14,8 @@
 
 namespace paceline {
 
-/// Parses UTF-8 text. `what` names the source in the error (bad_format), with line and column.
+/// Parses UTF-8 text. `what` names the source in the error (bad_format), with line, column and some
+/// hundred bytes of what stands there.
 /// More than 512 levels of nesting are refused.
 Result<Json> parse_json(std::string_view text, std::string_view what);
 

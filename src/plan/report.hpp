@@ -69,6 +69,8 @@ struct RuntimeRatio {
 /// Every later runtime against the first.
 std::vector<RuntimeRatio> compare_runtimes(const Report& report);
 
+/// What `to_text` begins with.
+inline constexpr std::string_view k_first_words = "cost of a pass of ";
 std::string to_text(const Report& report);
 Json to_json(const Report& report);
 std::string_view plan_schema();

@@ -51,7 +51,7 @@ std::string best_text(const CurveReading& curve, bool drafts) {
 }  // namespace
 
 std::string to_text(const Report& report) {
-  std::string out = std::format("cost of a pass of {}", report.target.name);
+  std::string out = std::format("{}{}", k_first_words, report.target.name);
   if (report.draft) out += std::format(", draft {}", report.draft->name);
   out += std::format(" on {}\n", report.host.cpu_model);
   for (const Ceiling& ceiling : report.measured.ceilings) {

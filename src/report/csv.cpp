@@ -46,6 +46,7 @@ class Line {
   void add_empty(std::size_t cells) {
     for (std::size_t i = 0; i < cells; ++i) add(std::string_view());
   }
+  std::string text() && { return std::move(line_); }
   std::string end() && { return std::move(line_) + "\n"; }
 
  private:
@@ -183,6 +184,12 @@ std::string block_lines(const record::Block& block) {
 }
 
 }  // namespace
+
+std::string csv_beginning() {
+  Line line;
+  for (const std::string_view column : k_block_columns) line.add(column);
+  return std::move(line).text() + ",";
+}
 
 std::string render_csv(const record::Record& record) {
   Line header;

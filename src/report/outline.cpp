@@ -74,8 +74,7 @@ Section section_of(const record::Record& record, const gate::Evaluation& evaluat
 }
 
 std::string title_of(const record::Record& record, const gate::Evaluation& evaluation) {
-  std::string title = evaluation.control ? "Is plain decoding as fast as itself here?"
-                                         : "Does speculative decoding pay here?";
+  std::string title = evaluation.control ? k_control_question : k_question;
   const std::string& version = record.environment.paceline_version;
   const std::string date = date_text(record.generated_at_unix_seconds);
   if (!version.empty()) title += std::format(" paceline {}", printable(version));

@@ -46,6 +46,10 @@ struct Section {
   std::vector<Finding> findings;
 };
 
+/// What a title begins with; results are recognised by it.
+inline constexpr const char* k_question = "Does speculative decoding pay here?";
+inline constexpr const char* k_control_question = "Is plain decoding as fast as itself here?";
+
 struct Outline {
   std::string title;
   std::vector<Finding> context;

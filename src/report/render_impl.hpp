@@ -17,6 +17,8 @@ std::string render_markdown(const Outline& outline);
 std::string render_json(const Json& document);
 /// One row per sample; a block without samples has one row that tells why.
 std::string render_csv(const record::Record& record);
+/// The columns of a block, which the first line begins with.
+std::string csv_beginning();
 /// One line per fixture and speculative arm, in the published words.
 std::string render_jsonl(const record::Record& record, const gate::Evaluation& evaluation);
 

@@ -46,6 +46,35 @@ Result<Format> parse_format(std::string_view word) {
               std::format("unknown format \"{}\"; known are {}", escape(word), join(known, ", ")));
 }
 
+bool is_result(std::string_view text, Format format) {
+  const auto begins_with_a_question = [&](std::string_view lead) {
+    return text.starts_with(std::string(lead) + k_question) ||
+           text.starts_with(std::string(lead) + k_control_question);
+  };
+  const auto published = [](const Result<Json>& json) {
+    return json && json->is_object() && json->value("benchmark", Json()) == "SPEC-028";
+  };
+  switch (format) {
+    case Format::table:
+      return begins_with_a_question("");
+    case Format::markdown:
+      return begins_with_a_question("## ");
+    case Format::csv:
+      return text.starts_with(csv_beginning());
+    case Format::jsonl: {
+      const auto line = parse_json(text.substr(0, text.find('\n')), "line 1");
+      return published(line) && line->contains("fixtureID");
+    }
+    case Format::json: {
+      const auto json = parse_json(text, "document");
+      return json && json->is_object() && json->contains("paceline") &&
+             (*json)["paceline"].is_object() && (*json)["paceline"].contains("record");
+    }
+  }
+  PACELINE_CHECK(false, "a format without a sign");
+  return false;
+}
+
 std::string render_jsonl(const record::Record& record, const gate::Evaluation& evaluation) {
   std::string text;
   const Json published = gate::spec028::report(record, evaluation.policy);

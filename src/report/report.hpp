@@ -17,6 +17,10 @@ std::string_view to_string(Format format);
 /// Error invalid_argument lists the known words.
 Result<Format> parse_format(std::string_view word);
 
+/// Whether a file with this text was written by `render` in this format, by what it begins with;
+/// JSON: by its members.
+bool is_result(std::string_view text, Format format);
+
 struct Style {
   std::size_t width = 80;  // columns of the terminal
   bool colour = false;

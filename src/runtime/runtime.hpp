@@ -126,6 +126,9 @@ class Runtime {
   virtual Result<void> truncate(SequenceId sequence, std::size_t length) = 0;
 };
 
+/// Tokens of context beyond which a number is taken for damage, in files and in options.
+inline constexpr std::size_t k_longest_context = std::size_t{1} << 24;
+
 struct ModelInfo {
   std::string name;          // general.name, or toy:...
   std::string path;          // empty where there is no file

@@ -431,14 +431,6 @@ class Builder {
   std::map<std::string, std::size_t, std::less<>> ids_;  // to the index of the prompt
 };
 
-/// parse_json with messages of bounded length.
-Result<Json> parse_value(std::string_view text, const std::string& what) {
-  constexpr std::size_t k_limit = 400;
-  auto value = parse_json(text, what);
-  if (value) return value;
-  return fail(value.error().code, escape(value.error().message, k_limit));
-}
-
 std::size_t line_of(std::string_view bytes, std::size_t at) {
   return 1 + static_cast<std::size_t>(std::ranges::count(bytes.substr(0, at), '\n'));
 }
@@ -487,7 +479,7 @@ Prompt text_prompt(std::string_view text) {
 }
 
 Result<void> add_json(std::string_view text, const std::string& source, Builder& builder) {
-  auto value = parse_value(text, source);
+  auto value = parse_json(text, source);
   if (!value) {
     const std::string_view rest = text.substr(std::min(text.find('\n'), text.size()));
     const std::string_view hint =
@@ -512,7 +504,7 @@ Result<void> add_json_lines(std::string_view text, const std::string& source, Bu
     ++number;
     if (trim(line).empty()) continue;
     const Place place{std::format("{} line {}", source, number), ""};
-    PACELINE_TRY(const Json value, parse_value(line, place.source));
+    PACELINE_TRY(const Json value, parse_json(line, place.source));
     PACELINE_TRY_VOID(builder.add(value, place));
   }
   return {};
@@ -527,8 +519,8 @@ FileKind file_kind(const std::filesystem::path& path, std::string_view bytes) {
   if (!extension.empty()) return FileKind::text;
   const std::string_view text = trim(bytes);
   if (!text.starts_with('{') && !text.starts_with('[')) return FileKind::text;
-  if (parse_value(text, "")) return FileKind::json;
-  const auto first = parse_value(text.substr(0, text.find('\n')), "");
+  if (parse_json(text, "")) return FileKind::json;
+  const auto first = parse_json(text.substr(0, text.find('\n')), "");
   return first && first->is_object() ? FileKind::jsonl : FileKind::text;
 }
 

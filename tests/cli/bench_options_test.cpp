@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <CLI/CLI.hpp>
+#include <format>
+#include <span>
 
 #include "support/matchers.hpp"
 
@@ -123,6 +125,12 @@ TEST(Repetitions, MustBeEqualAndAboveZero) {
   EXPECT_THAT(cli::choose_repetitions(parse("--baseline-runs 2 --spec-runs 3"), {}),
               FailsWith(ErrorCode::invalid_argument,
                         AllOf(HasSubstr("--baseline-runs 2"), HasSubstr("--spec-runs 3"))));
+  EXPECT_THAT(
+      cli::choose_repetitions(parse("--baseline-runs 1001"), {}),
+      FailsWith(ErrorCode::invalid_argument, "--baseline-runs is 1001, at most 1000 is wanted"));
+  EXPECT_THAT(
+      cli::choose_repetitions(parse("--spec-runs 18446744073709551615"), {}),
+      FailsWith(ErrorCode::invalid_argument, HasSubstr("--spec-runs is 18446744073709551615")));
   EXPECT_THAT(cli::choose_repetitions(parse("--baseline-runs 0"), {}),
               FailsWith(ErrorCode::invalid_argument, "--baseline-runs must be > 0"));
   EXPECT_THAT(cli::choose_repetitions(parse("--spec-runs 0 --baseline-runs 1"), {}),
@@ -156,6 +164,47 @@ TEST(Fixtures, TakeTheOptionsOverTheirOwnSettings) {
   EXPECT_EQ(first("-f code --top-p 0.4").top_p, 0.4);
   EXPECT_THAT(cli::choose_fixtures(parse("-f code -f code")),
               FailsWith(ErrorCode::invalid_argument, HasSubstr("\"code\" was given twice")));
+}
+
+/// Every option that takes a number, with one value below its range and one above.
+struct Numeric {
+  const char* name;
+  const char* below;
+  const char* above;
+};
+
+TEST(NumericOptions, RefuseWhatIsOutOfTheirRange) {
+  constexpr Numeric k_fractions[] = {{"--draft-confidence", "-0.1", "1"},
+                                     {"--scripted", "-0.1", "1.1"},
+                                     {"--sustained-seconds", "-1", "1e7"},
+                                     {"--last-window-seconds", "0", "1e7"},
+                                     {"--temperature", "-1", "101"},
+                                     {"--top-p", "-0.1", "1.1"},
+                                     {"--min-p", "-0.1", "1.1"},
+                                     {"--repetition-penalty", "0", "101"},
+                                     {"--time-limit", "0", "1e8"},
+                                     {"--run-time-limit", "0", "1e7"},
+                                     {"--recommend-ratio-floor", "0", "101"},
+                                     {"--max-p95-latency-ratio", "0", "101"},
+                                     {"--max-p95-ttft-ratio", "0", "101"},
+                                     {"--recommend-acceptance-floor", "-0.1", "1.1"}};
+  constexpr Numeric k_counts[] = {{"--num-draft-tokens", "0", "17"},
+                                  {"--max-tokens", "0", "1048577"},
+                                  {"--max-context-tokens", "1", "16777217"},
+                                  {"--baseline-runs", "-1", "18446744073709551616"},
+                                  {"--spec-runs", "-1", "18446744073709551616"},
+                                  {"--top-k", "-1", "16777217"},
+                                  {"--seed", "-1", "18446744073709551616"},
+                                  {"--threads", "0", "1025"}};
+  for (const auto& options :
+       {std::span<const Numeric>(k_fractions), std::span<const Numeric>(k_counts)}) {
+    for (const Numeric& option : options) {
+      for (const char* value : {option.below, option.above, "nan", "-nan", "inf", "-inf", "x"}) {
+        EXPECT_TRUE(is_refused(std::format("{}={}", option.name, value)))
+            << option.name << " " << value;
+      }
+    }
+  }
 }
 
 }  // namespace

@@ -33,6 +33,13 @@ class Resumed : public testing::Test {
     return write(dump_json(Json{{"paceline", {{"record", record::to_json(record)}}}}, 1));
   }
 
+  /// Written, read and taken up, as the program does it.
+  Result<void> resume(const record::Record& record) {
+    const std::string path = write(record);
+    PACELINE_TRY(record::Record read, cli::read_earlier(path));
+    return cli::resume_from(path, std::move(read), here);
+  }
+
   TemporaryFolder folder;
   record::Record earlier = sample_record({.prompts = 2});
   record::Record here;
@@ -44,7 +51,7 @@ TEST_F(Resumed, TakesTheBlocksAndTriesFailedOnesAgain) {
   };
   ASSERT_TRUE(std::ranges::any_of(earlier.blocks, failed));
   earlier.generated_at_unix_seconds = 1234;
-  ASSERT_THAT(cli::resume_from(write(earlier), here), IsOk());
+  ASSERT_THAT(resume(earlier), IsOk());
   std::erase_if(earlier.blocks, failed);
   EXPECT_EQ(here.blocks, earlier.blocks);
   EXPECT_EQ(here.host_at_start, earlier.host_at_start);
@@ -54,7 +61,7 @@ TEST_F(Resumed, TakesTheBlocksAndTriesFailedOnesAgain) {
 TEST_F(Resumed, RefusesAnotherPlanAndNamesEveryPart) {
   earlier.plan.order_seed = 77;
   earlier.plan.sampling.temperature = 0.5;
-  EXPECT_THAT(cli::resume_from(write(earlier), here),
+  EXPECT_THAT(resume(earlier),
               FailsWith(ErrorCode::invalid_argument,
                         AllOf(HasSubstr("earlier.json"), HasSubstr("order_seed (77"),
                               HasSubstr("sampling"))));
@@ -64,26 +71,38 @@ TEST_F(Resumed, RefusesAnotherPlanAndNamesEveryPart) {
 TEST_F(Resumed, RefusesAnotherEnvironment) {
   earlier.environment.target.sha256 = std::string(64, '0');
   earlier.environment.host.cores_allowed += 2;
-  EXPECT_THAT(cli::resume_from(write(earlier), here),
-              FailsWith(ErrorCode::invalid_argument, HasSubstr("cores")));
+  EXPECT_THAT(resume(earlier), FailsWith(ErrorCode::invalid_argument, HasSubstr("cores")));
 }
 
 TEST_F(Resumed, DoesNotMindOtherTimeLimits) {
   earlier.plan.time_limit_seconds = 5;
   earlier.plan.run_time_limit_seconds = 7;
   here.plan.time_limit_seconds.reset();
-  EXPECT_THAT(cli::resume_from(write(earlier), here), IsOk());
+  EXPECT_THAT(resume(earlier), IsOk());
   EXPECT_EQ(here.plan.time_limit_seconds, std::nullopt);
 }
 
 TEST_F(Resumed, RefusesWhatIsNoResult) {
   for (const char* text : {"{}", "[]", "{\"paceline\": 3}", "{\"paceline\": {}}"}) {
-    EXPECT_THAT(cli::resume_from(write(text), here),
+    EXPECT_THAT(cli::read_earlier(write(text)),
                 FailsWith(ErrorCode::bad_format, HasSubstr("earlier.json")))
         << text;
   }
-  EXPECT_THAT(cli::resume_from(write("{\"paceline\": "), here), FailsWith(ErrorCode::bad_format));
-  EXPECT_THAT(cli::resume_from("none.json", here), FailsWith(ErrorCode::not_found));
+  EXPECT_THAT(cli::read_earlier(write("{\"paceline\": ")), FailsWith(ErrorCode::bad_format));
+  EXPECT_THAT(cli::read_earlier("none.json"), FailsWith(ErrorCode::not_found));
+}
+
+TEST_F(Resumed, IsHeldAgainstThePlanBeforeAModelIsLoaded) {
+  record::Plan plan = earlier.plan;
+  plan.max_context_tokens = 0;  // not known yet, like what computes
+  for (record::Arm& arm : plan.arms) arm.runtime = "auto";
+  EXPECT_THAT(cli::check_plan("earlier.json", earlier, plan), IsOk());
+  plan.sampling.seed += 1;
+  plan.arms.pop_back();
+  EXPECT_THAT(
+      cli::check_plan("earlier.json", earlier, plan),
+      FailsWith(ErrorCode::invalid_argument,
+                AllOf(HasSubstr("earlier.json"), HasSubstr("sampling"), HasSubstr("arms"))));
 }
 
 }  // namespace

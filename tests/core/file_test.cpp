@@ -3,7 +3,9 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -56,6 +58,25 @@ TEST(ReadFile, NamesAMissingFileBelowAFile) {
 
 TEST(ReadFile, RefusesAFolder) {
   EXPECT_THAT(read_file("/"), FailsWith(ErrorCode::io, HasSubstr("folder")));
+}
+
+// Nobody writes into the pipe: whoever opened it plainly would wait for ever.
+TEST(ReadFile, RefusesWhatIsNoFileWithoutWaiting) {
+  const TemporaryFolder folder;
+  const fs::path pipe = folder.path() / "pipe";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  EXPECT_THAT(read_file(pipe), FailsWith(ErrorCode::io, HasSubstr("/pipe\" is a pipe")));
+  EXPECT_THAT(read_file("/dev/zero"),
+              FailsWith(ErrorCode::io, HasSubstr("\"/dev/zero\" is a character device")));
+  sockaddr_un name{};
+  name.sun_family = AF_UNIX;
+  const fs::path socket = folder.path() / "socket";
+  ASSERT_LT(socket.string().size(), sizeof name.sun_path);
+  std::ranges::copy(socket.string(), name.sun_path);
+  const int fd = ::socket(AF_UNIX, SOCK_STREAM, 0);
+  ASSERT_EQ(::bind(fd, reinterpret_cast<const sockaddr*>(&name), sizeof name), 0);
+  EXPECT_THAT(read_file(socket), FailsWith(ErrorCode::io, HasSubstr("is a socket")));
+  ::close(fd);
 }
 
 TEST(ReadFile, RefusesFilesOverTheLimitOnly) {
@@ -161,18 +182,47 @@ TEST(ReplaceFile, FailsOnALinkThatNamesItself) {
 }
 
 // As root, renaming over /dev/null would take the device away from everybody.
-TEST(ReplaceFile, WritesIntoAPipeOrDeviceInsteadOfReplacingIt) {
+TEST(ReplaceFile, WritesIntoADeviceInsteadOfReplacingIt) {
+  const TemporaryFolder folder;
+  fs::create_symlink("/dev/null", folder.path() / "link");
+  ASSERT_THAT(replace_file(folder.path() / "link", "new"), IsOk());
+  EXPECT_TRUE(fs::is_character_file("/dev/null"));
+  EXPECT_THAT(names_in(folder.path()), ElementsAre("link"));
+  EXPECT_THAT(replace_file("/dev/full", "new"), FailsWith(ErrorCode::io, HasSubstr("/dev/full")));
+}
+
+TEST(ReplaceFile, RefusesAPipeWithoutWaiting) {
   const TemporaryFolder folder;
   const fs::path pipe = folder.path() / "pipe";
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
-  const int reader = ::open(pipe.c_str(), O_RDONLY | O_NONBLOCK);
-  ASSERT_THAT(replace_file(pipe, "new"), IsOk());
+  EXPECT_THAT(replace_file(pipe, "new"), FailsWith(ErrorCode::io, HasSubstr("is a pipe")));
+  EXPECT_THAT(check_writable(pipe), FailsWith(ErrorCode::io, HasSubstr("is a pipe")));
   EXPECT_TRUE(fs::is_fifo(pipe));
-  char bytes[8] = {};
-  EXPECT_EQ(::read(reader, bytes, sizeof bytes), 3);
-  EXPECT_STREQ(bytes, "new");
-  ::close(reader);
   EXPECT_THAT(names_in(folder.path()), ElementsAre("pipe"));
+}
+
+TEST(CreateFile, LeavesAloneWhatHasTheName) {
+  const TemporaryFolder folder;
+  EXPECT_TRUE(value_of(create_file(folder.path() / "a", "first")));
+  EXPECT_FALSE(value_of(create_file(folder.path() / "a", "second")));
+  EXPECT_EQ(value_of(read_file(folder.path() / "a")), "first");
+  fs::create_symlink("nowhere", folder.path() / "link");
+  EXPECT_FALSE(value_of(create_file(folder.path() / "link", "x")));
+  EXPECT_THAT(create_file(folder.path() / "no" / "a", "x"), FailsWith(ErrorCode::not_found));
+}
+
+TEST(CreateFile, LeavesNothingWhereTheDiskIsFull) {
+  const TemporaryFolder folder;
+  {
+    const FileSizeLimit limit(100);
+    EXPECT_THAT(create_file(folder.path() / "a", std::string(1000, 'x')), FailsWith(ErrorCode::io));
+  }
+  EXPECT_THAT(names_in(folder.path()), ElementsAre());
+}
+
+TEST(RandomNamePart, IsAnotherEachTime) {
+  EXPECT_EQ(random_name_part().size(), 16U);
+  EXPECT_NE(random_name_part(), random_name_part());
 }
 
 TEST(ReplaceFile, KeepsTheRightsOfTheOldFile) {
@@ -200,6 +250,16 @@ TEST(CheckWritable, SaysWhatReplaceFileWouldStumbleOver) {
   fs::create_symlink("gone/file", folder.path() / "link");
   EXPECT_THAT(check_writable(folder.path() / "link"), FailsWith(ErrorCode::not_found));
   EXPECT_THAT(check_writable(""), FailsWith(ErrorCode::invalid_argument));
+}
+
+TEST(CheckWritable, FindsAFullDisk) {
+  const TemporaryFolder folder;
+  {
+    const FileSizeLimit limit(100);
+    EXPECT_THAT(check_writable(folder.path() / "a"),
+                FailsWith(ErrorCode::io, HasSubstr("cannot be written")));
+  }
+  EXPECT_THAT(names_in(folder.path()), ElementsAre());
 }
 
 TEST(CheckWritable, AllowsADevice) { EXPECT_THAT(check_writable("/dev/null"), IsOk()); }

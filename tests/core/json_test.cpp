@@ -30,6 +30,16 @@ TEST(ParseJson, NamesSourceAndPlaceOfAFault) {
       FailsWith(ErrorCode::bad_format, AllOf(HasSubstr("request.json"), HasSubstr("line 2"))));
 }
 
+TEST(ParseJson, ShowsSomeOfWhatStandsThere) {
+  const auto error = parse_json("[\"" + std::string(100000, 'x'), "\"a.json\"").error();
+  EXPECT_LT(error.message.size(), 400U);
+  EXPECT_TRUE(error.message.starts_with("\"a.json\": not valid JSON: "));
+  EXPECT_TRUE(error.message.ends_with("..."));
+  const std::string wide =
+      parse_json("[\"" + std::string(300, '\xc3') + "\xbc", "b").error().message;
+  EXPECT_EQ(to_valid_utf8(wide), wide);
+}
+
 TEST(ParseJson, NeverThrows) {
   const std::vector<std::string> bad{"",
                                      " ",

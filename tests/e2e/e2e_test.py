@@ -4,6 +4,7 @@ import hashlib
 import json
 import os
 import signal
+import stat
 import subprocess
 import sys
 import tempfile
@@ -96,12 +97,41 @@ class Output(Case):
             run = self.bench("--target", "toy:7", *SMALL, "--format", "json", "-o", "-", stdout=full)
         self.assertEqual(run.returncode, 3)
         self.assertIn("No space left", run.stderr)
-        with open("/dev/full", "w", encoding="utf-8") as full:
-            self.assertEqual(self.run_program("schema", stdout=full).returncode, 3)
+        (record,) = os.listdir(self.path("state/paceline"))
+        self.assertIn(f"the record is kept in \"{self.path('state/paceline')}/{record}\"", run.stderr)
 
-    def test_a_full_disk_ends_the_run_before_the_first_pass(self):
+    def test_a_full_device_is_an_error_and_the_record_is_kept_elsewhere(self):
         run = self.bench("--target", "toy:7", *SMALL, "-o", "/dev/full")
-        self.assert_fails(run, 3, "No space left", "0 finished blocks")
+        self.assert_fails(run, 3, "No space left", "writing \"/dev/full\"")
+        (record,) = os.listdir(self.path("state/paceline"))
+        self.assertIn(self.path("state/paceline/") + record, run.stderr)
+        self.assertNotIn("kept in /dev/full", run.stderr)
+        again = self.bench("--target", "toy:7", *SMALL, "--resume", self.path("state/paceline/") + record, "-o", "-")
+        self.assertIn(again.returncode, BENCHED, again.stderr)
+        self.assertEqual(len(json.loads(again.stdout)["paceline"]["record"]["blocks"]), 16)
+
+    def test_devices_and_stdout_by_name_are_written_into(self):
+        run = self.bench("--target", "toy:7", *SMALL, "-o", "/dev/null")
+        self.assertIn(run.returncode, BENCHED, run.stderr)
+        run = self.bench("--target", "toy:7", *SMALL, "-o", "/dev/stdout")
+        self.assertIn("paceline", json.loads(run.stdout))
+        self.assertEqual(os.listdir(self.path("state/paceline")), [])
+
+    def test_every_command_says_when_stdout_is_full_or_closed(self):
+        commands = (["--help"], ["--version"], ["bench", "--help"], ["models", "fetch", "--help"], ["models"],
+                    ["schema"], ["schema", "check"], ["check", "--target", "toy:7"],
+                    ["canary", "-t", "toy:7", "--max-tokens", "8", "--format", "json"],
+                    ["bench", "-t", "toy:7", *SMALL, "-o", "-"])
+        for command in commands:
+            with self.subTest(command=command):
+                with open("/dev/full", "w", encoding="utf-8") as full:
+                    run = self.run_program(*command, stdout=full)
+                self.assertEqual(run.returncode, 3, run.stderr)
+                self.assertIn("writing the result to stdout: No space left", run.stderr)
+                closed = subprocess.run(["sh", "-c", 'exec "$0" "$@" >&-', PROGRAM, *command], cwd=self.folder,
+                                        env=self.environment, stderr=subprocess.PIPE, text=True, check=False)
+                self.assertEqual(closed.returncode, 3, closed.stderr)
+                self.assertIn("writing the result to stdout: Bad file descriptor", closed.stderr)
 
     def test_every_sample_drafts_alike_from_cold_state(self):
         prompt = self.write("same.json", json.dumps({"prompt": "one two three one two three one two"}))
@@ -175,7 +205,7 @@ class Usage(Case):
     def test_usage_errors_exit_with_2(self):
         self.assert_fails(self.bench("--no-such-option"), 2, "--no-such-option")
         self.assert_fails(self.run_program(), 2)
-        self.assert_fails(self.bench("--target", "toy:7", "-n", "17"), 2, "17", "1 - 16")
+        self.assert_fails(self.bench("--target", "toy:7", "-n", "17"), 2, "17", "1 to 16")
         self.assert_fails(self.bench("--target", "toy:7", "--baseline-runs", "2", "--spec-runs", "3"), 2, "paired")
         self.assert_fails(self.bench("--target", "toy:7", "--baseline-runs", "0"), 2, "must be > 0")
         self.assert_fails(self.bench("--target", "toy:x"), 2, "\"x\"")
@@ -184,6 +214,36 @@ class Usage(Case):
         self.assert_fails(self.bench("--target", "toy:7", "--control", "-n", "2"), 2, "--num-draft-tokens")
         self.assert_fails(self.bench("--target", "toy:7", "-f", "code", "-f", "code"), 2, "twice")
         self.assert_fails(self.bench("--target", "toy:7", "--draft-confidence", "0.5"), 2, "without --draft")
+
+    def test_an_empty_argument_is_one_kind_of_usage_error(self):
+        for command in (["bench", "-o", ""], ["bench", "-t", ""], ["bench", "--target="], ["bench", "-d", ""],
+                        ["bench", "-f", ""], ["bench", "--policy", ""], ["bench", "--resume", ""],
+                        ["bench", "--format", ""], ["bench", "--temperature", ""], ["bench", "--memory-limit", ""],
+                        ["canary", "-d", ""], ["check", "--target", ""], ["check", ""], ["models", "verify", ""],
+                        ["schema", ""], [""]):
+            with self.subTest(command=command):
+                self.assert_fails(self.run_program(*command), 2, " is empty; ")
+        self.assertEqual(os.listdir(self.folder), [])
+
+    def test_an_unknown_command_is_named_with_the_nearest(self):
+        self.assert_fails(self.run_program("nonsense"), 2, "\"nonsense\"", "known are bench", "paceline --help")
+        self.assert_fails(self.run_program("benhc", "-t", "toy:7"), 2, "did you mean \"bench\"?")
+        self.assert_fails(self.run_program("models", "ftch", "x"), 2, "did you mean \"fetch\"?", "models --help")
+        self.assertNotIn("probe-vocabulary", self.run_program("nonsense").stderr)
+
+    def test_a_number_that_is_none_is_refused_by_every_command(self):
+        for value in ("nan", "-nan", "inf", "1e999"):
+            for command in (["bench", "--scripted"], ["bench", "--time-limit"], ["bench", "--recommend-ratio-floor"],
+                            ["bench", "--top-p"], ["bench", "--baseline-runs"], ["canary", "--temperature"],
+                            ["canary", "--time-limit"], ["canary", "--threads"], ["check", "--max-context-tokens"],
+                            ["check", "--memory-limit"]):
+                with self.subTest(command=command, value=value):
+                    self.assert_fails(self.run_program(*command, value), 2, command[1], value)
+
+    def test_more_runs_than_anybody_waits_for_are_refused(self):
+        for count in ("1001", "100000000", "18446744073709551615"):
+            self.assert_fails(self.bench("-t", "toy:7", "--baseline-runs", count), 2, count, "1000")
+            self.assert_fails(self.bench("-t", "toy:7", "--spec-runs", count), 2, count, "1000")
 
     def test_models_are_listed_with_licences(self):
         text = self.run_program("models").stdout
@@ -201,6 +261,25 @@ class Usage(Case):
 
 
 class BadInput(Case):
+    def test_a_pipe_a_device_or_a_folder_is_no_file(self):
+        """A pipe without a writer: whoever waits for it is caught by the time limit of run_program."""
+        os.mkfifo(self.path("pipe"))
+        self.write("prompts.txt", "one two three")
+        for path, kind in (("pipe", "a pipe"), ("/dev/zero", "a character device"), (".", "a folder")):
+            for command in (["bench", "-t", "toy:7", "-f", path if "/" in path else f"./{path}"],
+                            ["bench", "-t", "toy:7", "--policy", path], ["bench", "-t", "toy:7", "--resume", path]):
+                with self.subTest(command=command):
+                    self.assert_fails(self.run_program(*command), 3, path, kind, "a regular file is wanted")
+        for command in (["bench", "-t", "toy:7", "-f", "prompts.txt", "-o", "pipe"],
+                        ["bench", "-t", "toy:7", "-f", "prompts.txt", "--format", "csv", "-o", "pipe"]):
+            self.assert_fails(self.run_program(*command), 3, "\"pipe\" is a pipe")
+        for command in (["bench", "-t", "./pipe"], ["canary", "-t", "./pipe"], ["check", "--target", "./pipe"],
+                        ["models", "verify", "./pipe"]):
+            run = self.run_program(*command)
+            self.assertIn(run.returncode, (3, 12), run.stderr)
+            self.assertIn("pipe", run.stderr + run.stdout)
+        self.assertTrue(stat.S_ISFIFO(os.stat(self.path("pipe")).st_mode))
+
     def test_unknown_fixtures_list_the_known_names(self):
         run = self.bench("--target", "toy:7", "-f", "no-such-fixture")
         self.assertIn(run.returncode, (2, 3))
@@ -676,6 +755,103 @@ class Resume(LongRun):
         self.assert_fails(self.bench("--target", "toy:7", "--resume", "r.json"), 3, "r.json")
 
 
+class Records(LongRun):
+    """Nothing that was measured is lost without being asked for, and no other file is replaced."""
+
+    def read(self, name):
+        with open(self.path(name), encoding="utf-8") as file:
+            return file.read()
+
+    def names(self):
+        """What is in the folder; a killed run may leave a file that it was writing."""
+        return sorted(name for name in os.listdir(self.folder) if not name.endswith(".tmp"))
+
+    def broken_off(self, name):
+        """A record of a killed run. Gives its text."""
+        process = self.start(*self.LONG, "-o", name)
+        self.wait_for_blocks(process, name, 2)
+        process.kill()
+        process.communicate()
+        self.assertGreaterEqual(len(self.blocks(name)), 2)
+        return self.read(name)
+
+    def test_a_file_of_another_kind_is_refused_before_anything_is_loaded(self):
+        for name, text in (("notes.txt", "Dear diary\n"), ("other.json", '{"a": 1}'), ("cells.csv", "a,b\n1,2\n")):
+            self.write(name, text)
+            for form in ([], ["--format", "table"], ["--format", "markdown"], ["--format", "csv"], ["--jsonl"]):
+                run = self.bench("--target", "./no-such.gguf", "-o", name, *form)
+                self.assert_fails(run, 2, name, text[:4].replace('"', '\\"'), "remove it", "-o")
+                self.assertEqual(self.read(name), text)
+        self.write("paceline-bench.json", "mine")
+        self.assert_fails(self.bench("--target", "toy:7", *SMALL), 2, "paceline-bench.json", "mine")
+        self.assertEqual(self.read("paceline-bench.json"), "mine")
+
+    def test_results_of_the_same_format_replace_each_other(self):
+        for form in ("json", "csv", "jsonl", "markdown", "table"):
+            run = ["--target", "toy:7", *SMALL, "--format", form, "-o", "out"]
+            self.write("out", "")
+            for _ in range(2):
+                again = self.bench(*run)
+                self.assertIn(again.returncode, BENCHED, again.stderr)
+                self.assertEqual(self.names(), ["out"] if form == "json" else ["out", "state"])
+            other = "csv" if form == "json" else "json"
+            self.assert_fails(self.bench(*run[:-4], "--format", other, "-o", "out"), 2, "out", other)
+
+    def test_a_run_that_measures_nothing_leaves_a_record_that_was_broken_off(self):
+        before = self.broken_off("r.json")
+        for failing in (["-t", "./no-such.gguf"], ["-t", "toy:7", "--temperature", "nan"],
+                        ["-t", "toy:7,context=100", "--max-context-tokens", "200"]):
+            self.assertIn(self.bench(*failing, "-o", "r.json").returncode, (2, 3))
+            self.assertEqual(self.read("r.json"), before)
+        run = self.bench("-t", "toy:7", "--max-context-tokens", "2", "-o", "r.json")
+        self.assertEqual(run.returncode, 12, run.stderr)
+        self.assertEqual(self.blocks("r.json")[0]["status"], "skipped")
+        self.assertIn("r.json.earlier-1", run.stderr)
+        self.assertEqual(self.read("r.json.earlier-1"), before)
+        resumed = self.bench(*self.LONG, "--resume", "r.json.earlier-1", "-o", "r2.json")
+        self.assertIn(resumed.returncode, BENCHED, resumed.stderr)
+
+    def test_the_default_record_that_was_broken_off_is_moved_aside_by_the_next_run(self):
+        before = self.broken_off("paceline-bench.json")
+        run = self.bench("--target", "toy:7", *SMALL)
+        self.assertIn(run.returncode, BENCHED, run.stderr)
+        self.assertIn("--resume paceline-bench.json", run.stderr)
+        self.assertEqual(self.read("paceline-bench.json.earlier-1"), before)
+        self.assertTrue(json.loads(self.read("paceline-bench.json"))["paceline"]["record"]["complete"])
+        self.assertIn(self.bench("--target", "toy:7", *SMALL).returncode, BENCHED)
+        self.assertEqual(self.names(), ["paceline-bench.json", "paceline-bench.json.earlier-1"])
+
+    def test_a_second_run_on_the_same_file_is_refused(self):
+        process = self.start(*self.LONG, "-o", "r.json")
+        self.wait_for_blocks(process, "r.json", 1)
+        for form in ([], ["--format", "csv"]):
+            self.assert_fails(self.bench("--target", "toy:8", *SMALL, "-o", "r.json", *form), 3, "another run", "r.json")
+        self.assertIsNone(process.poll())
+        process.kill()
+        process.communicate()
+        self.assertTrue(os.path.exists(self.path("r.json.lock")))
+        run = self.bench(*self.LONG, "--resume", "r.json", "-o", "r.json")
+        self.assertIn(run.returncode, BENCHED, run.stderr)
+        self.assertEqual(self.names(), ["r.json"])
+
+    def test_another_format_does_not_replace_the_record_that_is_continued(self):
+        before = self.broken_off("r.json")
+        run = self.bench(*self.LONG, "--format", "csv", "-o", "./r.json", "--resume", "r.json")
+        self.assert_fails(run, 2, "csv", "./r.json", "--resume \"r.json\"")
+        self.assertEqual(self.read("r.json"), before)
+        run = self.bench(*self.LONG, "--format", "csv", "-o", "r.csv", "--resume", "r.json")
+        self.assertIn(run.returncode, BENCHED, run.stderr)
+        self.assertIn("phase,fixture", self.read("r.csv"))
+        self.assertGreater(len(self.blocks("r.json")), len(json.loads(before)["paceline"]["record"]["blocks"]))
+
+    def test_the_record_to_continue_is_read_before_a_model_is_loaded(self):
+        self.write("r.json", "{}")
+        self.assert_fails(self.bench("--target", "./none.gguf", "--resume", "r.json"), 3, "r.json", "no result")
+        self.assertIn(self.bench("--target", "toy:7", *SMALL, "-o", "s.json").returncode, BENCHED)
+        run = self.bench("--target", "./none.gguf", *SMALL, "--resume", "s.json", "--seed", "5", "-o", "t.json")
+        self.assert_fails(run, 2, "s.json", "seed")
+
+
 class Interruption(LongRun):
     def test_ctrl_c_keeps_the_finished_blocks(self):
         process = self.start(*self.LONG, "-o", "r.json")
@@ -743,6 +919,9 @@ class Plan(Case):
         self.assertEqual((run.returncode, run.stdout), (0, ""), run.stderr)
         with open(self.path("plan.json"), encoding="utf-8") as file:
             self.assertEqual(json.load(file)["schema_version"], 1)
+        self.assertEqual(self.plan("--target", "toy:7", "-o", "plan.json").returncode, 0)  # its own kind is replaced
+        self.assert_fails(self.plan("--target", "toy:7", "-o", "plan.json", "--format", "table"), 2, "plan.json")
+        self.assert_fails(self.plan("--target", "toy:7", "-o", self.write("notes.txt", "mine")), 2, "notes.txt")
 
     def test_bad_input_is_named(self):
         tiny = self.gguf("tiny")

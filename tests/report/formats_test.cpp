@@ -135,5 +135,29 @@ TEST(Json, IsTheDocumentWithNumbersOnOneLine) {
   EXPECT_EQ(render(record, evaluation, Format::json), text);
 }
 
+TEST(IsResult, KnowsWhatRenderWritesByItsFormat) {
+  constexpr Format k_formats[] = {Format::table, Format::markdown, Format::json, Format::jsonl,
+                                  Format::csv};
+  record::Record control = small_record();
+  control.plan.control = true;
+  control.plan.arms.back().kind = record::ArmKind::plain;
+  for (const record::Record& record : {small_record(), control}) {
+    for (const Format written : k_formats) {
+      const std::string text = text_of(record, written);
+      for (const Format asked : k_formats) {
+        EXPECT_EQ(is_result(text, asked), asked == written)
+            << to_string(written) << " taken for " << to_string(asked);
+      }
+    }
+  }
+  EXPECT_TRUE(is_result(text_of(test::empty_record(), Format::table), Format::table));
+  for (const Format format : k_formats) {
+    for (const char* text :
+         {"", "x", "{}", "[]", "phase,", "# Notes", "{\"benchmark\": 3}", "\xff\xfe"}) {
+      EXPECT_FALSE(is_result(text, format)) << text;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace paceline::report

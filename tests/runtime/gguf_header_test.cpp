@@ -6,6 +6,7 @@
 
 #include <bit>
 #include <cstring>
+#include <format>
 #include <fstream>
 
 #include "runtime/llama/gguf_file.hpp"
@@ -191,6 +192,28 @@ TEST(GgufHeader, OfAnUnknownTensorFormatIsNamed) {
   std::ofstream(folder.path() / "new.gguf", std::ios::binary) << bytes.get();
   EXPECT_THAT(runtime::read_gguf_summary(folder.path() / "new.gguf"),
               FailsWith(ErrorCode::bad_format, HasSubstr("format 4000")));
+}
+
+TEST(GgufHeader, OfAContextThatCannotBeIsRefused) {
+  const TemporaryFolder folder;
+  const auto path = folder.path() / "m.gguf";
+  for (const std::uint32_t context : {0U, 16777217U, 4294967295U}) {
+    TinyModel model;
+    model.metadata["llama.context_length"] = context;
+    write_tiny(path, model);
+    EXPECT_THAT(
+        runtime::read_gguf_summary(path),
+        FailsWith(ErrorCode::bad_format,
+                  HasSubstr(std::format("llama.context_length is {}, 1 to 16777216", context))));
+  }
+  TinyModel model;
+  model.metadata["llama.context_length"] = std::string("long");
+  write_tiny(path, model);
+  EXPECT_THAT(runtime::read_gguf_summary(path),
+              FailsWith(ErrorCode::bad_format, HasSubstr("no whole number")));
+  model.metadata["llama.context_length"] = 16777216U;
+  write_tiny(path, model);
+  EXPECT_EQ(value_of(runtime::read_gguf_summary(path)).trained_context, 16777216U);
 }
 
 }  // namespace

@@ -1,9 +1,11 @@
 // Fixture files of users: what is read, and what the errors say.
 #include <gmock/gmock.h>
+#include <sys/stat.h>
 
 #include <filesystem>
 #include <format>
 #include <fstream>
+#include <utility>
 
 #include "core/hash.hpp"
 #include "support/temporary_folder.hpp"
@@ -321,6 +323,22 @@ TEST_F(FixtureFile, MessagesOfErrorsStayShort) {
   const std::string long_text(100'000, 'x');
   EXPECT_LT(error("a.json", "{\"" + long_text).size(), 1000U);
   EXPECT_LT(error("a.json", with("\"stream\":\"" + long_text + "\"")).size(), 1000U);
+}
+
+TEST_F(FixtureFile, IsQuotedOnceInMessages) {
+  for (const auto& [name, bytes] : {std::pair("a.jsonl", "{\"prompt\": \"x\"}\nnot json\n"),
+                                    std::pair("b.json", "{\"prompt\": \"x\" \"y\"}"),
+                                    std::pair("c.jsonl", "{\"prompt\": 2}\n")}) {
+    EXPECT_THAT(error(name, bytes),
+                AllOf(HasSubstr(std::format("{}\"", name)), Not(HasSubstr("\\"))));
+  }
+}
+
+TEST_F(FixtureFile, ThatIsNoFileIsNamedWithoutWaiting) {
+  ASSERT_EQ(::mkfifo(path("pipe").c_str(), 0600), 0);
+  const auto pipe = load_fixture(path("pipe"));
+  ASSERT_FALSE(pipe);
+  EXPECT_THAT(pipe.error().message, HasSubstr("is a pipe, a regular file is wanted"));
 }
 
 }  // namespace

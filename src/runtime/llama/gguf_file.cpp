@@ -12,6 +12,7 @@
 
 #include "core/text.hpp"
 #include "runtime/llama/llama_version.hpp"
+#include "runtime/runtime.hpp"
 
 namespace paceline::runtime {
 
@@ -173,8 +174,9 @@ std::optional<Inflation> read_inflation(const GgufHeader& header) {
   return inflation;
 }
 
-// Names, sizes and the like; they stand in the first shard.
-void read_description(const GgufHeader& header, GgufSummary& summary) {
+// Names, sizes and the like; they stand in the first shard. Error: bad_format for a context that is
+// none; one that is not named is unknown, 0.
+Result<void> read_description(const GgufHeader& header, GgufSummary& summary) {
   summary.name = text_of(header, "general.name");
   summary.architecture = text_of(header, "general.architecture");
   summary.tokenizer = text_of(header, "tokenizer.ggml.model");
@@ -191,6 +193,15 @@ void read_description(const GgufHeader& header, GgufSummary& summary) {
   for (const std::string_view key : k_recurrent_keys) {
     summary.recurrent |= header.has_prefix(std::format("{}.{}", summary.architecture, key));
   }
+  const std::string context_key = summary.architecture + ".context_length";
+  if (!header.has_prefix(context_key)) return {};
+  const auto context = header.integer(context_key);
+  if (context && *context > 0 && *context <= k_longest_context) return {};
+  return fail(
+      ErrorCode::bad_format,
+      std::format("{}: {} is {}, 1 to {} is wanted; the file's metadata is damaged",
+                  quoted(summary.files.front()), escape(context_key, 60),
+                  context ? std::format("{}", *context) : "no whole number", k_longest_context));
 }
 
 }  // namespace
@@ -225,7 +236,7 @@ Result<GgufModelFile> read_gguf_model(const std::filesystem::path& path) {
     summary.file_bytes = bytes;
     summary.parameters = count_parameters(first);
     summary.tensor_bytes = count_tensor_bytes(first);
-    read_description(first, summary);
+    PACELINE_TRY_VOID(read_description(first, summary));
     PACELINE_TRY_VOID(check_epsilons(first, summary.architecture, path));
     return GgufModelFile{std::move(summary), std::move(first)};
   }
@@ -241,7 +252,7 @@ Result<GgufModelFile> read_gguf_model(const std::filesystem::path& path) {
     summary.parameters += count_parameters(header);
     summary.tensor_bytes += count_tensor_bytes(header);
     if (i == 0) {
-      read_description(header, summary);
+      PACELINE_TRY_VOID(read_description(header, summary));
       PACELINE_TRY_VOID(check_epsilons(header, summary.architecture, shard));
       first = std::move(header);
     }

@@ -382,7 +382,7 @@ Result<ToyOptions> parse_toy_name(std::string_view name) {
     } else if (key == "agree") {
       PACELINE_TRY(options.agree, parse_number<double>(value, what, 0, 1));
     } else if (key == "context") {
-      PACELINE_TRY(options.context, parse_number<std::size_t>(value, what, 2, 1 << 24));
+      PACELINE_TRY(options.context, parse_number<std::size_t>(value, what, 2, k_longest_context));
     } else {
       return fail(ErrorCode::invalid_argument,
                   std::format("\"{}\" in \"{}\" is unknown; vocab, spike, agree and context are "
