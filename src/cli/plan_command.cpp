@@ -221,7 +221,7 @@ Result<void> check_output(const std::string& path, bool json) {
   return fail(ErrorCode::invalid_argument,
               std::format("{} holds something else than a plan in this format; remove it or name "
                           "another file with -o",
-                          quoted(path)));
+                          std::format("\"{}\"", printable(path))));
 }
 
 Result<int> run(const PlanOptions& options, std::stop_token stop) {
