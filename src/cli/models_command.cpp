@@ -114,8 +114,7 @@ void add_inflate_options(CLI::App& command, InflateWords& words) {
       "change nothing but the time. Bench records and tables name such files as inflated.\n\n"
       "Examples:\n"
       "  paceline models inflate smollm2-135m --shape 7b -o big.gguf\n"
-      "  paceline models inflate smollm2-135m --shape source --type Q4_1 --noise 0.05 -o "
-      "draft.gguf\n"
+      "  paceline models inflate smollm2-135m --shape source --noise 0.05 -o draft.gguf\n"
       "  paceline bench --target big.gguf --draft draft.gguf");
 }
 

@@ -90,7 +90,15 @@ TEST(InflatedShape, NeverMakesAGroupSmaller) {
   wide.heads = 24;  // 8 to each head of keys, a 7b has 4
   const LlamaShape shape = value_of(inflated_shape("7b", wide));
   EXPECT_EQ(shape.group(), 8U);
-  EXPECT_EQ(shape.key_value_heads, 16U);
+  EXPECT_EQ(shape.query_width(), 4096U);
+  LlamaShape odd = k_small;  // 6 to each of 2 heads of keys: 32 heads go into 4 groups of 8
+  odd.head_width = 128;
+  odd.heads = 12;
+  odd.key_value_heads = 2;
+  const LlamaShape other = value_of(inflated_shape("7b", odd));
+  EXPECT_EQ(other.group(), 8U);
+  EXPECT_EQ(other.key_value_heads, 4U);
+  EXPECT_EQ(other.query_width(), 4096U);
 }
 
 TEST(InflatedShape, RefusesWhatIsTooLargeAndNamesIt) {

@@ -37,11 +37,11 @@ using testing::HasSubstr;
 using Kind = TinyModel::Kind;
 using Weights = TinyModel::Weights;
 
-// TINY has 2 layers of 64, 128 neurons, 2 heads of 32 over 1. Groups grow from 2 to 3.
+// TINY has 2 layers of 64, 128 neurons, 2 heads of 32 over 1. Groups grow from 2 to 4.
 constexpr LlamaShape k_larger = {.layers = 3,
                                  .hidden = 256,
                                  .feed_forward = 512,
-                                 .heads = 6,
+                                 .heads = 8,
                                  .key_value_heads = 2,
                                  .head_width = 32};
 // For types with blocks of 256.
@@ -136,7 +136,7 @@ TEST_F(Inflating, IsNearTheSourceInEveryType) {
   };
   for (const Case& one : {Case{"F16", "F16", 0.9999},
                           {"BF16", "BF16", 0.999},
-                          {"Q8_0", "Q8_0", 0.999},
+                          {"Q8_0", "Q8_0", 0.995},
                           {"Q4_0", "Q4_0", 0.9},
                           {"Q4_1", "Q4_1", 0.9},
                           {"Q5_0", "Q5_0", 0.95},
@@ -278,6 +278,11 @@ TEST_F(Inflating, RefusesWhatCannotBe) {
   small.head_width = 64;
   fails({.own_shape = small}, ErrorCode::invalid_argument, HasSubstr("32 wide"));
 
+  write_tiny(at("biased.gguf"), {.kind = Kind::biased});
+  small = k_larger;
+  small.heads = 6;
+  EXPECT_THAT(inflate_model(at("biased.gguf"), at("never.gguf"), {.own_shape = small}),
+              FailsWith(ErrorCode::unsupported, HasSubstr("6 heads of 32")));
   EXPECT_THAT(inflate_model(at("missing.gguf"), at("never.gguf"), {}),
               FailsWith(ErrorCode::not_found, HasSubstr("missing.gguf")));
   EXPECT_THAT(inflate_model(at("source.gguf"), at("no folder/never.gguf"), {}),

@@ -511,6 +511,13 @@ Result<InflatedFile> inflate(const GgufTensors& source, const fs::path& output,
   } else {
     PACELINE_TRY(result.shape, inflated_shape(options.shape, result.source));
   }
+  if (source.summary().architecture == "qwen2" &&
+      result.shape.query_width() != result.shape.hidden) {
+    return fail(ErrorCode::unsupported,
+                std::format("{} heads of {} do not fill {} columns, as libllama wants of qwen2; "
+                            "choose another shape",
+                            result.shape.heads, result.shape.head_width, result.shape.hidden));
+  }
   PACELINE_TRY(const auto tensors,
                plan_inflation(result.source, result.shape, list_tensors(source), types));
 

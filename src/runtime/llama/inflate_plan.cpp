@@ -306,9 +306,12 @@ Result<LlamaShape> inflated_shape(std::string_view name, const LlamaShape& sourc
   shape.hidden = found->hidden;
   shape.feed_forward = found->feed_forward;
   shape.head_width = source.head_width;
-  shape.key_value_heads = std::max<std::size_t>(1, found->key_value_width / source.head_width);
-  shape.heads =
-      shape.key_value_heads * std::max(source.group(), found->query_width / found->key_value_width);
+  // Groups may be larger than the named shape's, never smaller than the source's: then there are
+  // fewer heads of keys, and queries keep their width.
+  shape.heads = std::max<std::size_t>(1, found->query_width / source.head_width);
+  shape.key_value_heads = std::max<std::size_t>(
+      1, std::min(found->key_value_width / source.head_width, shape.heads / source.group()));
+  while (shape.heads % shape.key_value_heads != 0) --shape.key_value_heads;
   if (const auto fits = check_inflatable(source, shape); !fits) {
     return fits.error().in(std::format("shape {}", name));
   }
