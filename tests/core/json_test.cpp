@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "core/text.hpp"
 #include "support/matchers.hpp"
 
 namespace paceline {
