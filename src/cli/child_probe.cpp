@@ -33,7 +33,7 @@ namespace {
 constexpr std::chrono::seconds k_time_limit{60};
 constexpr int k_signal_base = 128;
 constexpr const char* k_command = "probe-vocabulary";
-// Up to here a load and a pass cost less than reading a vocabulary does.
+// Larger files would double the time until a run begins.
 constexpr std::uint64_t k_small_file_bytes = std::uint64_t{64} << 20;
 constexpr std::size_t k_pass_context = 64;  // tokens
 

@@ -106,8 +106,8 @@ std::string canary_table(const CanaryReport& report, std::size_t width) {
   out += std::string(std::min<std::size_t>(width, 69), '-') + "\n";
   bool any_without_drafts = false;
   for (const Row& row : sum_up(report)) {
-    const bool without_drafts = row.drafted == 0 && row.most_depth > 0 &&
-                                row.cases > row.not_run && row.stage != CanaryStage::drafter;
+    const bool without_drafts = row.drafted == 0 && row.most_depth > 0 && row.cases > row.not_run &&
+                                row.stage != CanaryStage::drafter;
     any_without_drafts = any_without_drafts || without_drafts;
     const std::string accepted =
         without_drafts ? "no drafts"
