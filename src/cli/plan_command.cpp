@@ -231,7 +231,8 @@ Result<int> run(const PlanOptions& options, std::stop_token stop) {
     PACELINE_TRY_VOID(check_output(options.output, json));
   }
   PACELINE_TRY(const plan::Report report, measure(options, stop));
-  const std::string text = json ? dump_json(plan::to_json(report), 2) + "\n" : plan::to_text(report);
+  const std::string text =
+      json ? dump_json(plan::to_json(report), 2) + "\n" : plan::to_text(report);
   PACELINE_TRY_VOID(to_file ? replace_file(options.output, text) : print_result(text));
   return stop.stop_requested() ? k_exit_cancelled : k_exit_done;
 }
