@@ -94,6 +94,7 @@ Result<void> add_runtime(const PlanOptions& options, const std::string& word, Op
                          Cast& cast) {
   PACELINE_TRY(open.runtime, parse_runtime_choice(word));
   PACELINE_TRY_VOID(check_fit(options, open, plan::limits_for(options.curve, 0)));
+  open.probed = true;  // the sizes were read in a child process first
   auto target = open_model(options.target, open);
   if (!target) return target.error().in(std::format("target \"{}\"", options.target));
   cast.models.push_back(*std::move(target));
