@@ -126,16 +126,19 @@ Result<std::size_t> choose_repetitions(const BenchOptions& options,
   // One of the two given: the other follows.
   const std::size_t baseline = options.baseline_runs.value_or(options.spec_runs.value_or(fallback));
   const std::size_t spec = options.spec_runs.value_or(baseline);
-  if (baseline == 0 || spec == 0) {
-    return fail(ErrorCode::invalid_argument,
-                std::format("--{} must be > 0", baseline == 0 ? "baseline-runs" : "spec-runs"));
-  }
-  if (std::max(baseline, spec) > k_most_runs) {
-    return fail(ErrorCode::invalid_argument,
-                std::format("--{} is {}, at most {} is wanted",
-                            baseline > k_most_runs ? "baseline-runs" : "spec-runs",
-                            std::max(baseline, spec), k_most_runs));
-  }
+  const auto check = [&](const std::optional<std::size_t>& given,
+                         std::string_view option) -> Result<void> {
+    if (given && *given == 0) {
+      return fail(ErrorCode::invalid_argument, std::format("--{} must be > 0", option));
+    }
+    if (given && *given > k_most_runs) {
+      return fail(ErrorCode::invalid_argument,
+                  std::format("--{} is {}, at most {} is wanted", option, *given, k_most_runs));
+    }
+    return {};
+  };
+  PACELINE_TRY_VOID(check(options.baseline_runs, "baseline-runs"));
+  PACELINE_TRY_VOID(check(options.spec_runs, "spec-runs"));
   if (baseline != spec) {
     return fail(ErrorCode::invalid_argument,
                 std::format("--baseline-runs {} and --spec-runs {} differ; runs are paired, so "

@@ -131,6 +131,8 @@ TEST(Repetitions, MustBeEqualAndAboveZero) {
   EXPECT_THAT(
       cli::choose_repetitions(parse("--spec-runs 18446744073709551615"), {}),
       FailsWith(ErrorCode::invalid_argument, HasSubstr("--spec-runs is 18446744073709551615")));
+  EXPECT_THAT(cli::choose_repetitions(parse("--spec-runs 0"), {}),
+              FailsWith(ErrorCode::invalid_argument, "--spec-runs must be > 0"));
   EXPECT_THAT(cli::choose_repetitions(parse("--baseline-runs 0"), {}),
               FailsWith(ErrorCode::invalid_argument, "--baseline-runs must be > 0"));
   EXPECT_THAT(cli::choose_repetitions(parse("--spec-runs 0 --baseline-runs 1"), {}),

@@ -780,7 +780,7 @@ class Records(LongRun):
             self.write(name, text)
             for form in ([], ["--format", "table"], ["--format", "markdown"], ["--format", "csv"], ["--jsonl"]):
                 run = self.bench("--target", "./no-such.gguf", "-o", name, *form)
-                self.assert_fails(run, 2, name, text[:4].replace('"', '\\"'), "remove it", "-o")
+                self.assert_fails(run, 2, name, text[:3].replace('"', '\\"'), "remove it", "-o")
                 self.assertEqual(self.read(name), text)
         self.write("paceline-bench.json", "mine")
         self.assert_fails(self.bench("--target", "toy:7", *SMALL), 2, "paceline-bench.json", "mine")

@@ -146,7 +146,8 @@ TEST(IsResult, KnowsWhatRenderWritesByItsFormat) {
       const std::string text = text_of(record, written);
       for (const Format asked : k_formats) {
         EXPECT_EQ(is_result(text, asked), asked == written)
-            << to_string(written) << " taken for " << to_string(asked);
+            << to_string(written) << " taken for " << to_string(asked) << ":\n"
+            << text.substr(0, 300);
       }
     }
   }
