@@ -1,7 +1,5 @@
 #include "runtime/largest.hpp"
 
-#include <algorithm>
-#include <array>
 #include <cmath>
 #include <format>
 #include <limits>
@@ -9,43 +7,64 @@
 
 #include "core/text.hpp"
 
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "runtime/largest.cpp"
+#include "hwy/foreach_target.h"
+#include "hwy/highway.h"
+//
+#include "hwy/contrib/algo/find-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace paceline::runtime::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+// A comparison with NaN is false, so NaN never wins. Four maxima at once hide the latency.
+Largest find_largest(const float* logits, std::size_t count) {
+  constexpr std::size_t k_maxima = 4;
+  const hn::ScalableTag<float> d;
+  const std::size_t width = hn::Lanes(d);
+  float best = -std::numeric_limits<float>::infinity();
+  bool numbers = true;
+  auto first = hn::Set(d, best);
+  auto second = first;
+  auto third = first;
+  auto fourth = first;
+  auto odd = hn::Zero(d);  // all bits where NaN was seen
+  const auto see = [&](auto& maxima, std::size_t at) HWY_ATTR {
+    const auto values = hn::LoadU(d, logits + at);
+    maxima = hn::IfThenElse(hn::Gt(values, maxima), values, maxima);
+    odd = hn::Or(odd, hn::VecFromMask(d, hn::IsNaN(values)));
+  };
+  std::size_t i = 0;
+  for (; i + k_maxima * width <= count; i += k_maxima * width) {
+    see(first, i);
+    see(second, i + width);
+    see(third, i + 2 * width);
+    see(fourth, i + 3 * width);
+  }
+  for (; i + width <= count; i += width) see(first, i);
+  if (count >= width) {
+    best = hn::ReduceMax(d, hn::Max(hn::Max(first, second), hn::Max(third, fourth)));
+    numbers = hn::AllFalse(d, hn::IsNaN(odd));
+  }
+  for (; i < count; ++i) {
+    best = logits[i] > best ? logits[i] : best;
+    numbers = numbers && !std::isnan(logits[i]);
+  }
+  const std::size_t id = hn::Find(d, best, logits, count);
+  return {.token = to_token(id < count ? id : 0), .finite = numbers && std::isfinite(best)};
+}
+
+}  // namespace paceline::runtime::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
 namespace paceline::runtime {
 
-// One pass: a block's maximum is found in 16 lanes, which the compiler keeps in registers, and only
-// the winning block is searched for its first place.
+HWY_EXPORT(find_largest);
+
 Largest find_largest(std::span<const float> logits) {
-  constexpr std::size_t k_lanes = 16;
-  constexpr std::size_t k_block = 16 * k_lanes;
-  float best = -std::numeric_limits<float>::infinity();
-  std::size_t best_block = 0;
-  std::array<float, k_lanes> odd{};  // not 0 where a lane has seen NaN
-  for (std::size_t block = 0; block < logits.size(); block += k_block) {
-    const std::span<const float> part =
-        logits.subspan(block, std::min(k_block, logits.size() - block));
-    std::array<float, k_lanes> lanes;
-    lanes.fill(-std::numeric_limits<float>::infinity());
-    std::size_t i = 0;
-    for (; i + k_lanes <= part.size(); i += k_lanes) {
-      for (std::size_t lane = 0; lane < k_lanes; ++lane) {
-        const float value = part[i + lane];
-        lanes[lane] = value > lanes[lane] ? value : lanes[lane];
-        odd[lane] = value == value ? odd[lane] : 1.0F;
-      }
-    }
-    for (; i < part.size(); ++i) {
-      lanes[0] = part[i] > lanes[0] ? part[i] : lanes[0];
-      if (std::isnan(part[i])) odd[0] = 1.0F;
-    }
-    const float largest = *std::ranges::max_element(lanes);
-    if (largest > best) {
-      best = largest;
-      best_block = block;
-    }
-  }
-  std::size_t id = best_block;
-  while (id < logits.size() && logits[id] != best) ++id;
-  const bool numbers = std::ranges::all_of(odd, [](float mark) { return mark == 0.0F; });
-  return {.token = to_token(id < logits.size() ? id : 0), .finite = numbers && std::isfinite(best)};
+  return HWY_DYNAMIC_DISPATCH(find_largest)(logits.data(), logits.size());
 }
 
 Error logits_not_finite(std::string_view model, std::size_t position, std::string_view runtime) {
@@ -62,3 +81,4 @@ Error logits_not_finite(std::string_view model, std::size_t position, std::strin
 }
 
 }  // namespace paceline::runtime
+#endif  // HWY_ONCE
