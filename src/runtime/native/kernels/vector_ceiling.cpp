@@ -18,7 +18,7 @@ namespace paceline::runtime::native::HWY_NAMESPACE {
 #if PACELINE_VECTOR_TARGET
 namespace {
 
-constexpr std::size_t k_prefetch_bytes = 8192;  // as far ahead as the matrix products fetch
+constexpr std::size_t k_prefetch_bytes = 8192;
 
 // The compiler must take the value for changed, in a register.
 template <class V>

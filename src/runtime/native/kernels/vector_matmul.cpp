@@ -8,7 +8,6 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "runtime/native/kernels/vector_matmul.cpp"
-#include "hwy/cache_control.h"
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
 //
@@ -30,8 +29,12 @@ constexpr std::size_t strip_vectors(Format format, std::size_t columns) {
 // More sums of whole rows than this lie in memory: they are touched once per block, the sums of
 // the block itself all the time.
 constexpr std::size_t k_most_in_registers = HWY_TARGET == HWY_AVX2 ? 4 : 12;
-// Bytes between what is multiplied and what is fetched into the cache.
-constexpr std::size_t k_prefetch_bytes = 8192;
+// Bytes between what is multiplied and what is fetched, into the second-level cache: the first
+// has too few misses outstanding to read memory and multiply at the same time.
+constexpr std::size_t k_prefetch_bytes = 16384;
+HWY_INLINE void fetch(const std::uint8_t* from) {
+  __builtin_prefetch(from + k_prefetch_bytes, 0, 2);
+}
 
 using Bytes = hn::Vec<U8>;
 using Ints = hn::Vec<I32>;
@@ -417,7 +420,7 @@ HWY_NOINLINE void integer_strips(const std::uint8_t* weights, const ActivationBl
       if (first == 0) {
         HWY_UNROLL(18)
         for (std::size_t line = 0; line < layout.bytes; line += 64) {
-          hwy::Prefetch(block + k_prefetch_bytes + line);
+          fetch(block + line);
         }
       }
       strip.add_block(block, super, activation, first);
@@ -465,7 +468,7 @@ HWY_NOINLINE void float_strips(const std::uint8_t* weights, const float* x, std:
       for (std::size_t v = 0; v < vectors; ++v) {
         w[v] = float_weights<format>(column + (first + v) * k_width * value_bytes);
       }
-      if (first == 0) hwy::Prefetch(column + k_prefetch_bytes);
+      if (first == 0) fetch(column);
       HWY_UNROLL(8)
       for (std::size_t c = 0; c < columns; ++c) {
         const auto value = hn::Set(F32(), activation[c]);
